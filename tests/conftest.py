@@ -1,0 +1,94 @@
+"""Fixtures of the whole suite, and the guards that every test runs under."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import canary as canary_plugin
+from tests.support import guards, vendor
+from tests.support.scripted_llm import ScriptedModel
+
+# The product must behave as on a machine without any of its variables set; tests set what they need.
+for _name in ("GOPHER_MCP_ENGINE", "GOPHER_MCP_PYTHON_LIBRARY_PATH", "GOPHER_ORCH_LIBRARY_PATH", "GOPHER_ACCESS_TOKEN",
+              "GOPHER_MCP_OPENSSL11_PATH", "GOPHER_MCP_LOG_LEVEL", "DEBUG", "BROWSER", "DISPLAY",
+              "WAYLAND_DISPLAY"):  # fmt: skip
+    os.environ.pop(_name, None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run the tests marked long (make test-long)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    faulthandler.enable()
+    config.pluginmanager.register(canary_plugin.Plugin(), "canary-plugin")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out, rather than skips, what belongs to another run."""
+    unwanted = [] if config.getoption("--long") else [item for item in items if item.get_closest_marker("long")]
+    if unwanted:
+        config.hook.pytest_deselected(items=unwanted)
+        items[:] = [item for item in items if item not in unwanted]
+
+
+@pytest.fixture(autouse=True)
+def _leak_guard(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = guards.Snapshot.take()
+    yield
+    if request.node.get_closest_marker("leaves_open"):
+        return
+    surplus = guards.settled(before)
+    assert not surplus, "this test left behind: " + ", ".join(surplus)
+
+
+# ---- Real peers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def vendor_library_of() -> Callable[[str], Path]:
+    """Gives the file of a published version of the vendor's library; fails or skips when it can't be had."""
+
+    def get(version: str) -> Path:
+        try:
+            return vendor.library(version)
+        except vendor.Unavailable as why:
+            vendor.absent(str(why))
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def vendor_library(vendor_library_of: Callable[[str], Path]) -> Path:
+    """The newest published libgopher-orch."""
+    return vendor_library_of(vendor.NEWEST)
+
+
+@pytest.fixture(scope="session")
+def openssl11() -> Path:
+    """The folder with OpenSSL 1.1's libraries."""
+    try:
+        return vendor.openssl11()
+    except vendor.Unavailable as why:
+        vendor.absent(str(why))
+
+
+@pytest.fixture(scope="session")
+def native_environment(vendor_library: Path, openssl11: Path) -> dict[str, str]:
+    """Variables under which a child process finds and opens the newest vendor library."""
+    return {"GOPHER_MCP_PYTHON_LIBRARY_PATH": str(vendor_library), "GOPHER_MCP_OPENSSL11_PATH": str(openssl11)}
+
+
+@pytest.fixture(scope="session")
+def scripted_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedModel]:
+    """The scripted model (tests/support/scripted_llm.py)."""
+    assert shutil.which("openssl"), "the scripted model needs the openssl command: apt-get install openssl"
+    model = ScriptedModel(tmp_path_factory.mktemp("model"))
+    yield model
+    model.close()
