@@ -1,0 +1,156 @@
+"""Run an MCP agent and answer what its servers ask of the user.
+
+    from gopher_mcp_python import GopherAgent
+
+    with GopherAgent.create_with_url("AnthropicProvider", "claude-sonnet-4-5", "https://mcp.example/mcp") as agent:
+        print(agent.run("get mail profile"))
+
+Importing this package opens no vendor library, starts no thread and imports none of its heavy parts: every name below is
+loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .agent import GopherAgent
+    from .config import GopherAgentConfig, GopherAgentConfigBuilder
+    from .diagnostics import diagnose
+    from .elicitation import (
+        GopherAgentElicitationAction,
+        GopherAgentElicitationHandler,
+        GopherAgentElicitationOptions,
+        GopherAgentElicitationRequest,
+        GopherAgentElicitationResponse,
+        non_blocking,
+    )
+    from .errors import (
+        AgentError,
+        ApiKeyError,
+        ConnectionError,
+        ElicitationWarning,
+        NativeMismatchWarning,
+        TimeoutError,
+        UnsafeUrlError,
+    )
+    from .events import GopherAgentEvent
+    from .result import AgentResult, AgentResultBuilder, AgentResultStatus
+    from .runtime_options import (
+        GopherAgentCreateOptions,
+        GopherAgentOAuthOptions,
+        GopherAgentRuntimeOptions,
+        GopherAgentTokenRecord,
+        GopherAgentTokenStore,
+    )
+    from .server_config import ServerConfig, ServerConfigRoute
+
+__version__ = "0.2.0"
+
+__all__ = [
+    "AgentError",
+    "AgentResult",
+    "AgentResultBuilder",
+    "AgentResultStatus",
+    "ApiKeyError",
+    "ConnectionError",
+    "ElicitationWarning",
+    "GopherAgent",
+    "GopherAgentConfig",
+    "GopherAgentConfigBuilder",
+    "GopherAgentCreateOptions",
+    "GopherAgentElicitationAction",
+    "GopherAgentElicitationHandler",
+    "GopherAgentElicitationOptions",
+    "GopherAgentElicitationRequest",
+    "GopherAgentElicitationResponse",
+    "GopherAgentEvent",
+    "GopherAgentOAuthOptions",
+    "GopherAgentRuntimeOptions",
+    "GopherAgentTokenRecord",
+    "GopherAgentTokenStore",
+    "NativeMismatchWarning",
+    "ServerConfig",
+    "ServerConfigRoute",
+    "TimeoutError",
+    "UnsafeUrlError",
+    "__version__",
+    "diagnose",
+    "non_blocking",
+]
+
+#: Where each public name lives; read by __getattr__ and by nothing else.
+_HOMES = {
+    "agent": ("GopherAgent",),
+    "config": ("GopherAgentConfig", "GopherAgentConfigBuilder"),
+    "diagnostics": ("diagnose",),
+    "elicitation": (
+        "GopherAgentElicitationAction",
+        "GopherAgentElicitationHandler",
+        "GopherAgentElicitationOptions",
+        "GopherAgentElicitationRequest",
+        "GopherAgentElicitationResponse",
+        "non_blocking",
+    ),
+    "errors": (
+        "AgentError",
+        "ApiKeyError",
+        "ConnectionError",
+        "ElicitationWarning",
+        "NativeMismatchWarning",
+        "TimeoutError",
+        "UnsafeUrlError",
+    ),
+    "events": ("GopherAgentEvent",),
+    "result": ("AgentResult", "AgentResultBuilder", "AgentResultStatus"),
+    "runtime_options": (
+        "GopherAgentCreateOptions",
+        "GopherAgentOAuthOptions",
+        "GopherAgentRuntimeOptions",
+        "GopherAgentTokenRecord",
+        "GopherAgentTokenStore",
+    ),
+    "server_config": ("ServerConfig", "ServerConfigRoute"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+#: Modules that the published package imports with itself, so that `gopher_mcp_python.agent` works without an import.
+_MODULES = frozenset(
+    ("agent", "config", "elicitation", "elicitation_runtime", "errors", "oauth_browser", "result", "runtime_options")
+    + ("server_config",)
+)
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    module = _HOME_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})
+
+
+def _say_mismatch() -> None:
+    """Warns once a process when a native package is installed that can't work here; costs no more than a look."""
+    import os
+
+    if os.environ.get("GOPHER_MCP_ENGINE", "").strip().lower() == "embedded":
+        return
+    try:
+        from .native import quick_check
+    except ImportError:
+        return
+    reason = quick_check()
+    if reason:
+        from .engines.mismatch import warn_once
+
+        warn_once(reason, stacklevel=4)
+
+
+_say_mismatch()

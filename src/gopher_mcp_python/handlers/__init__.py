@@ -1,0 +1,1 @@
+"""What asks people: handlers that take an elicitation request and come back with an answer."""

@@ -1,0 +1,290 @@
+"""Options of the agent factories: access token, headers, first-step OAuth, elicitation, engine.
+
+Mappings are accepted wherever an options object is, with snake_case or camelCase keys; snake_case wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Union, runtime_checkable
+
+from .elicitation import GopherAgentElicitationOptions, normalize_elicitation_options
+
+if TYPE_CHECKING:
+    from .events import EventHandler
+
+__all__ = [
+    "CreateOptionsInput",
+    "GopherAgentCreateOptions",
+    "GopherAgentOAuthOptions",
+    "GopherAgentRuntimeOptions",
+    "GopherAgentTokenRecord",
+    "GopherAgentTokenStore",
+    "normalize_create_options",
+    "normalize_oauth_options",
+    "normalize_runtime_options",
+]
+
+_ENGINES = ("auto", "native", "embedded")
+
+
+class GopherAgentTokenRecord:
+    """A stored OAuth token. `expires_at` is a Unix time (in seconds)."""
+
+    def __init__(
+        self,
+        access_token: str,
+        token_type: str = "Bearer",
+        refresh_token: str | None = None,
+        expires_at: float | None = None,
+        scope: str | None = None,
+    ) -> None:
+        """Raises ValueError when `access_token` is not a non-empty string."""
+        if not isinstance(access_token, str) or not access_token:
+            raise ValueError("token access_token must be a non-empty string")
+        self.access_token = access_token
+        self.token_type = token_type
+        self.refresh_token = refresh_token
+        self.expires_at = expires_at
+        self.scope = scope
+
+    def __repr__(self) -> str:
+        return f"GopherAgentTokenRecord(<redacted>, token_type={self.token_type!r}, expires_at={self.expires_at!r})"
+
+
+@runtime_checkable
+class GopherAgentTokenStore(Protocol):
+    """Where tokens are kept between runs; the methods are coroutines, keys are opaque text."""
+
+    async def get(self, key: str) -> GopherAgentTokenRecord | None: ...
+
+    async def set(self, key: str, token: GopherAgentTokenRecord) -> None: ...
+
+    async def delete(self, key: str) -> None: ...
+
+
+class GopherAgentOAuthOptions:
+    """First-step OAuth: signing in to the MCP server itself. It has nothing to do with elicitation.
+
+    `mode` is "auto" (also None) or "disabled"; the sign-in is skipped too when the caller sends an Authorization header.
+    """
+
+    def __init__(
+        self,
+        mode: Literal["auto", "disabled"] | None = None,
+        scopes: list[str] | None = None,
+        client_name: str | None = None,
+        redirect_uri: str | None = None,
+        open_browser: bool | None = None,
+        token_store: GopherAgentTokenStore | None = None,
+    ) -> None:
+        """Raises ValueError when a value is of the wrong kind."""
+        if mode not in (None, "auto", "disabled"):
+            raise ValueError('oauth mode must be "auto" or "disabled"')
+        if scopes is not None and not (isinstance(scopes, list) and all(isinstance(scope, str) for scope in scopes)):
+            raise ValueError("oauth scopes must be a list of strings")
+        if open_browser is not None and not isinstance(open_browser, bool):
+            raise ValueError("oauth open_browser must be a boolean")
+        self.mode = mode
+        self.scopes = None if scopes is None else list(scopes)
+        self.client_name = _optional_text(client_name, "oauth client_name")
+        self.redirect_uri = _optional_text(redirect_uri, "oauth redirect_uri")
+        self.open_browser = open_browser
+        self.token_store = token_store
+
+    def __repr__(self) -> str:
+        return f"GopherAgentOAuthOptions(mode={self.mode!r}, scopes={self.scopes!r}, client_name={self.client_name!r})"
+
+
+class _RequestOptions:
+    """What both option classes share: a token and headers, kept as the caller gave them, checked once."""
+
+    def __init__(self, access_token: str | None, headers: Mapping[str, str] | None) -> None:
+        self._access_token = _checked_token(access_token)
+        self._headers = _merged_headers(self._access_token, headers)
+
+    @property
+    def access_token(self) -> str | None:
+        return self._access_token
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """A copy of the headers that are sent, with the token's Authorization; the caller's own Authorization wins."""
+        return dict(self._headers)
+
+    @property
+    def has_authorization(self) -> bool:
+        """Whether requests carry an Authorization header, whatever its spelling."""
+        return any(name.lower() == "authorization" for name in self._headers)
+
+
+class GopherAgentCreateOptions(_RequestOptions):
+    """Options of every factory.
+
+    Parameters beyond the published package's are keyword-only: `engine` ("auto", "native", "embedded"; None: the
+    environment variable GOPHER_MCP_ENGINE, else "auto") and `on_event` (called with a `GopherAgentEvent`).
+    """
+
+    def __init__(
+        self,
+        access_token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        oauth: GopherAgentOAuthOptions | Mapping[str, Any] | None = None,
+        elicitation: GopherAgentElicitationOptions | Mapping[str, Any] | Literal[False] | None = None,
+        *,
+        engine: str | None = None,
+        on_event: EventHandler | None = None,
+    ) -> None:
+        """Raises ValueError when a value is of the wrong kind, or a header or token holds CR, LF or NUL."""
+        super().__init__(access_token, headers)
+        if engine is not None and engine not in _ENGINES:
+            raise ValueError('engine must be "auto", "native" or "embedded"')
+        if on_event is not None and not callable(on_event):
+            raise ValueError("on_event must be callable")
+        self._oauth = normalize_oauth_options(oauth)
+        self._elicitation = normalize_elicitation_options(elicitation)
+        self._engine = engine
+        self._on_event = on_event
+
+    @property
+    def oauth(self) -> GopherAgentOAuthOptions | None:
+        return self._oauth
+
+    @property
+    def elicitation(self) -> GopherAgentElicitationOptions:
+        return self._elicitation
+
+    @property
+    def engine(self) -> str | None:
+        return self._engine
+
+    @property
+    def on_event(self) -> EventHandler | None:
+        return self._on_event
+
+    def with_token(self, access_token: str) -> GopherAgentCreateOptions:
+        """A copy that sends `access_token`; everything else, elicitation first of all, stays as it is."""
+        kept = {name: value for name, value in self._headers.items() if name.lower() != "authorization"}
+        return GopherAgentCreateOptions(
+            access_token, kept, self._oauth, self._elicitation, engine=self._engine, on_event=self._on_event
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"GopherAgentCreateOptions(headers={sorted(self._headers)!r}, oauth={self._oauth!r}, "
+            f"elicitation={self._elicitation!r}, engine={self._engine!r})"
+        )
+
+
+class GopherAgentRuntimeOptions(_RequestOptions):
+    """The older, smaller set of options. Its elicitation is None when omitted; the factories then enable the default."""
+
+    def __init__(
+        self,
+        access_token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        elicitation: GopherAgentElicitationOptions | Mapping[str, Any] | Literal[False] | None = None,
+    ) -> None:
+        """Raises ValueError like GopherAgentCreateOptions."""
+        super().__init__(access_token, headers)
+        self._elicitation = None if elicitation is None else normalize_elicitation_options(elicitation)
+
+    @property
+    def elicitation(self) -> GopherAgentElicitationOptions | None:
+        return self._elicitation
+
+    def __repr__(self) -> str:
+        return f"GopherAgentRuntimeOptions(headers={sorted(self._headers)!r}, elicitation={self._elicitation!r})"
+
+
+CreateOptionsInput = Union[GopherAgentRuntimeOptions, GopherAgentCreateOptions, Mapping[str, Any], None]
+
+
+def normalize_create_options(options: CreateOptionsInput = None) -> GopherAgentCreateOptions | None:
+    """Create options from what a caller may give; None when nothing that we know was given. Raises ValueError."""
+    if options is None or isinstance(options, GopherAgentCreateOptions):
+        return options
+    if isinstance(options, GopherAgentRuntimeOptions):
+        runtime = normalize_runtime_options(options)
+        if runtime is None:
+            return None
+        return GopherAgentCreateOptions(runtime.access_token, runtime.headers, elicitation=runtime.elicitation)
+    if not isinstance(options, Mapping):
+        raise ValueError("create options must be a GopherAgentCreateOptions instance or mapping")
+    known = _known(options, "access_token", "headers", "oauth", "elicitation", "engine", "on_event")
+    return GopherAgentCreateOptions(**known) if known else None
+
+
+def normalize_runtime_options(options: CreateOptionsInput = None) -> GopherAgentRuntimeOptions | None:
+    """Runtime options from what a caller may give; None when there is nothing in them. Raises ValueError."""
+    if options is None:
+        return None
+    if isinstance(options, GopherAgentCreateOptions):
+        return GopherAgentRuntimeOptions(options.access_token, options.headers, options.elicitation)
+    if isinstance(options, Mapping):
+        options = GopherAgentRuntimeOptions(**_known(options, "access_token", "headers", "elicitation"))
+    if not isinstance(options, GopherAgentRuntimeOptions):
+        raise ValueError("runtime_options must be a GopherAgentRuntimeOptions instance or mapping")
+    empty = not options.access_token and not options.headers and options.elicitation is None
+    return None if empty else options
+
+
+def normalize_oauth_options(
+    options: GopherAgentOAuthOptions | Mapping[str, Any] | None = None,
+) -> GopherAgentOAuthOptions | None:
+    """OAuth options from an instance or a mapping; None stays None. Raises ValueError."""
+    if options is None or isinstance(options, GopherAgentOAuthOptions):
+        return options
+    if not isinstance(options, Mapping):
+        raise ValueError("oauth options must be a GopherAgentOAuthOptions instance or mapping")
+    names = ("mode", "scopes", "client_name", "redirect_uri", "open_browser", "token_store")
+    return GopherAgentOAuthOptions(**_known(options, *names))
+
+
+def _known(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The entries of `options` that we know, under their snake_case names."""
+    found = {}
+    for name in names:
+        head, *rest = name.split("_")
+        camel = head + "".join(part.capitalize() for part in rest)
+        if name in options:
+            found[name] = options[name]
+        elif camel in options:
+            found[name] = options[camel]
+    return found
+
+
+def _checked_token(token: object) -> str | None:
+    if token is None or token == "":
+        return None
+    if not isinstance(token, str):
+        raise ValueError("runtime option access_token must be a string")
+    _refuse_line_breaks(token, "access_token")
+    return token
+
+
+def _merged_headers(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
+    if headers is not None and not isinstance(headers, Mapping):
+        raise ValueError("runtime option headers must be a string mapping")
+    merged: dict[str, str] = {}
+    for name, value in (headers or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise ValueError("runtime option headers must be a string mapping")
+        _refuse_line_breaks(name, "a header name")
+        _refuse_line_breaks(value, f"the header {name!r}")
+        merged[name] = value
+    if token is not None and not any(name.lower() == "authorization" for name in merged):
+        merged["Authorization"] = f"Bearer {token}"
+    return merged
+
+
+def _refuse_line_breaks(text: str, what: str) -> None:
+    # The vendor's library writes them to the wire as they are, which would add headers of somebody's choice.
+    if any(character in text for character in "\r\n\0"):
+        raise ValueError(f"{what} holds a line break or NUL character; remove it (a token read from a file often ends in one)")
+
+
+def _optional_text(value: object, what: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{what} must be a string")
+    return value
