@@ -1,0 +1,69 @@
+# make test     what every change must pass        make test-long   everything, with the long stress tests
+# make demo     the main job in one command        make bench       figures against the published package
+# make lint     ruff, mypy --strict                make dist        sdist and wheel, tested outside the source tree
+# make clean    removes what these made
+#
+# Needs python3 (3.10+) with venv, its headers and a C compiler; says what is missing. All else goes into .venv by pip.
+# PYTHON=python3.12 make test   takes another interpreter.  VENV=folder   puts the environment elsewhere.
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help system build test test-long demo bench lint dist clean
+
+bin := $(VENV)/bin
+pip := $(bin)/python -m pip --disable-pip-version-check -q
+# On Linux x86-64 the vendor's library can be had, so there its tests fail rather than skip.
+native := $(shell [ "$$(uname -sm)" = "Linux x86_64" ] && echo 1 || echo 0)
+run_tests = GOPHER_MCP_REQUIRE_NATIVE=$${GOPHER_MCP_REQUIRE_NATIVE:-$(native)} $(bin)/python -m pytest
+
+help:
+	@sed -n -e 's/^# \{0,1\}//p' -e '/^PYTHON/q' Makefile
+
+system:
+	@tests/support/system.sh "$(PYTHON)"
+
+# The environment with everything that tests, types and benchmarks need; made again when the requirements change.
+$(VENV)/.ready: pyproject.toml | system
+	@echo "== environment $(VENV)"
+	@[ -x $(bin)/python ] || $(PYTHON) -m venv $(VENV)
+	@$(pip) install --upgrade pip
+	@$(bin)/python tests/support/requirements.py test dev > $(VENV)/requirements.txt
+	@$(pip) install cmake ninja -r $(VENV)/requirements.txt
+	@touch $@
+
+# The C parts with warnings as errors, installed as a user would install them (not editable): tests see what is shipped.
+build: $(VENV)/.ready
+	@echo "== build and install"
+	@$(pip) install --no-build-isolation --no-deps --force-reinstall -C cmake.define.GOPHER_WERROR=ON .
+
+test: build
+	@echo "== tests"
+	@$(run_tests) $(PYTEST_ARGS)
+
+test-long: build
+	@echo "== tests, the long ones too"
+	@HYPOTHESIS_PROFILE=long $(run_tests) --long $(PYTEST_ARGS)
+
+demo: build
+	@$(bin)/python -m gopher_mcp_python demo
+
+bench: build
+	@$(bin)/python -m benchmarks
+
+lint: build
+	@echo "== lint"
+	@$(bin)/ruff check .
+	@$(bin)/ruff format --check .
+	@$(bin)/mypy
+
+dist: $(VENV)/.ready
+	@echo "== sdist and wheel"
+	@rm -rf dist && $(bin)/python -m build --outdir dist . > build-dist.log 2>&1 || { tail -50 build-dist.log; exit 1; }
+	@rm -f build-dist.log && ls -l dist
+	@tests/support/outside.sh "$(PYTHON)" dist $(PYTEST_ARGS)
+
+clean:
+	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/gopher_mcp_python/ffi/*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

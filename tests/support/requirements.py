@@ -1,0 +1,38 @@
+"""Prints the requirements of pyproject.toml, one a line: the build's, the package's and those of the extras named.
+
+`make` installs these without building the package, which it then builds by itself with its own settings.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    from pip._vendor import tomli as tomllib
+
+
+def _extra(project: dict[str, Any], name: str) -> list[str]:
+    """An extra's requirements, with references to the project's own extras replaced by what they stand for."""
+    found = []
+    for requirement in project["optional-dependencies"][name]:
+        own = re.fullmatch(rf"{project['name']}\[(.+)\]", requirement.replace(" ", ""))
+        found += [item for part in own[1].split(",") for item in _extra(project, part)] if own else [requirement]
+    return found
+
+
+def main(extras: list[str]) -> None:
+    data = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    project = data["project"]
+    listed = [*data["build-system"]["requires"], *project["dependencies"]]
+    for name in extras:
+        listed += _extra(project, name)
+    print("\n".join(dict.fromkeys(listed)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

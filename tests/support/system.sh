@@ -1,0 +1,40 @@
+#!/bin/sh
+# Says which system packages are missing and how to install them; exit code 1 when the build can't work without them.
+# usage: system.sh PYTHON [--install]     --install: apt-get installs what is missing (root, Debian or Ubuntu)
+set -u
+python=${1:?usage: system.sh PYTHON [--install]}
+needed="" wanted=""
+
+command -v cc >/dev/null || needed="$needed gcc libc6-dev"
+command -v make >/dev/null || needed="$needed make"
+if ! command -v "$python" >/dev/null; then
+    needed="$needed python3 python3-venv python3-dev"
+else
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+        echo "$python is older than 3.10: name a newer one with PYTHON=python3.12 make ..." >&2; exit 1; }
+    "$python" -c 'import ensurepip, venv' 2>/dev/null || needed="$needed python3-venv"
+    header=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')/Python.h
+    [ -f "$header" ] || needed="$needed python3-dev"
+fi
+command -v openssl >/dev/null || wanted="$wanted openssl"
+command -v tmux >/dev/null || wanted="$wanted tmux"
+command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || wanted="$wanted postgresql"
+ls /usr/lib/*/libpq.so.5 /usr/lib/libpq.so.5 >/dev/null 2>&1 || wanted="$wanted libpq5"
+[ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || [ -f /usr/share/keyrings/ubuntu-archive-keyring.gpg ] ||
+    wanted="$wanted debian-archive-keyring"
+# The sanitizers' runtimes come with the compiler on Debian and Ubuntu; elsewhere the tests say what they miss.
+
+[ -n "$needed$wanted" ] || exit 0
+if [ "${2:-}" = --install ]; then
+    echo "== installing:$needed$wanted"
+    export DEBIAN_FRONTEND=noninteractive
+    # Debian's postgresql package would start a cluster of its own, which no test uses.
+    mkdir -p /etc/postgresql-common
+    [ -f /etc/postgresql-common/createcluster.conf ] || echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.conf
+    apt-get -qq update && apt-get -qq install -y --no-install-recommends $needed $wanted >/dev/null
+    exit
+fi
+[ -z "$needed" ] || echo "missing, nothing works without:$needed" >&2
+[ -z "$wanted" ] || echo "missing, some tests fail without:$wanted" >&2
+echo "install with:  sudo apt-get install$needed$wanted" >&2
+[ -z "$needed" ]
