@@ -36,6 +36,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
+from tests.support.canary import secret
+
 Context = Any  # mcp.server.context.ServerRequestContext, whose parameters do not matter here
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -64,7 +66,8 @@ class Flow:
     """One sign-in at the provider: its state parameter, its elicitation id, whether Allow was pressed."""
 
     def __init__(self, base: str, flow_id: str) -> None:
-        self.id, self.state, self.code = flow_id, secrets.token_hex(8), secrets.token_hex(8)
+        # Marked as planted secrets: the canary scan (tests/support/canary.py) fails any test that leaks one.
+        self.id, self.state, self.code = flow_id, secret("state") + secrets.token_hex(8), secret("code") + secrets.token_hex(8)
         self.done, self.complete = asyncio.Event(), None  # type: tuple[asyncio.Event, Callable[[], Awaitable[None]] | None]
         query = {
             "response_type": "code", "client_id": "scenario-client", "redirect_uri": f"{base}/callback",
@@ -167,6 +170,7 @@ class Scenario:
         """Sends one URL elicitation and returns the action; a client without it is told so (MCPError)."""
         flow = flow or self.new_flow()
         message = message or "Sign in to Gmail to continue."
+        asked = asyncio.get_running_loop().time()
         related_id = ctx.request_id if related else None
         flow.complete = lambda: ctx.session.send_elicit_complete(flow.id, related_request_id=related_id)
         try:
@@ -174,7 +178,9 @@ class Scenario:
         except MCPError as error:
             self.log.add("elicit_error", what=what, id=flow.id, code=error.error.code, message=error.error.message)
             raise
-        self.log.add("answer", what=what, id=flow.id, mode="url", action=answer.action, content=answer.content)
+        seconds = asyncio.get_running_loop().time() - asked
+        self.log.add("answer", what=what, id=flow.id, mode="url", action=answer.action, content=answer.content,
+                     seconds=seconds)
         return answer.action
 
     def count(self, ctx: Context, tool: str) -> int:
