@@ -1,0 +1,33 @@
+"""One MCP server of the account, by its id.
+
+    GOPHER_API_KEY=... python create_by_server_id.py ID "query"
+
+Environment: GOPHER_API_KEY, GOPHER_MCP_PROVIDER, GOPHER_MCP_MODEL and the key of the model's vendor
+(ANTHROPIC_API_KEY, OPENAI_API_KEY).
+"""
+
+import os
+import sys
+
+from gopher_mcp_python import AgentError, GopherAgent
+
+
+def main() -> int:
+    api_key = os.environ.get("GOPHER_API_KEY")
+    if not api_key or len(sys.argv) != 3:
+        print("usage: GOPHER_API_KEY=... create_by_server_id.py ID QUERY", file=sys.stderr)
+        return 2
+    server_id, query = sys.argv[1:]
+    provider = os.environ.get("GOPHER_MCP_PROVIDER", "DirectProvider")
+    model = os.environ.get("GOPHER_MCP_MODEL", "direct")
+    try:
+        with GopherAgent.create_with_server_id(provider, model, api_key, server_id) as agent:
+            print(agent.run(query))
+    except AgentError as error:
+        print(f"create_by_server_id: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
