@@ -1,0 +1,41 @@
+# cython: language_level=3, freethreading_compatible=True, binding=True
+"""The seam between the C bridge (csrc) and Python. Importing it opens no vendor library and starts no thread.
+
+Everything that the library calls goes through csrc/trampoline.c to the hooks in threads.h, whose Python bodies are in
+_host.pxi. The parts are included so that there is one extension module and calls between them cost nothing.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.contextvars cimport PyContext_Copy, PyContext_CopyCurrent, PyContext_Enter, PyContext_Exit
+from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memchr, strcmp, strlen
+
+from .bridge cimport *
+
+cdef extern from "threads.h":
+    """
+    static int gpy_is_main_interpreter(void) { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
+    static long gpy_kept_states(void) { return atomic_load(&gpy_kept); }
+    """
+    int gpy_install(const gb_hooks *bodies)
+    void gpy_collect()
+    void gpy_forget_others()
+    int gpy_is_main_interpreter()
+    long gpy_kept_states()
+
+if not gpy_is_main_interpreter():
+    raise ImportError(
+        "gopher_mcp_python.ffi._bridge works in the main interpreter only: the native library calls back on threads of "
+        "its own, which always enter the main interpreter. Run the agent there, or in a process of its own.")
+
+include "_request.pxi"
+include "_library.pxi"
+include "_host.pxi"
+include "_handles.pxi"
+include "_process.pxi"

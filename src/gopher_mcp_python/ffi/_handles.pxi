@@ -1,0 +1,294 @@
+# Agents, calls in progress and requests that wait for an answer.
+# Part of _bridge.pyx.
+
+WAKE_TICK = <int>GB_WAKE_TICK
+WAKE_REQUEST = <int>GB_WAKE_REQUEST
+WAKE_DONE = <int>GB_WAKE_DONE
+WAKE_TIMEOUT = <int>GB_WAKE_TIMEOUT
+WAKE_CLOSED = <int>GB_WAKE_CLOSED
+
+cdef dict _FACTORIES = {
+    "json": <int>GB_BY_JSON, "api_key": <int>GB_BY_API_KEY, "url": <int>GB_BY_URL, "server_id": <int>GB_BY_SERVER_ID,
+    "server_name": <int>GB_BY_SERVER_NAME, "gateway_id": <int>GB_BY_GATEWAY_ID,
+    "gateway_name": <int>GB_BY_GATEWAY_NAME,
+}
+cdef dict _ANSWER_MODES = {
+    "fixed": <int>GB_ANSWER_FIXED, "inline": <int>GB_ANSWER_INLINE, "handed_over": <int>GB_ANSWER_HANDED_OVER,
+}
+cdef dict _ACTIONS = {
+    "accept": <int>GOPHER_ORCH_ELICITATION_ACCEPT, "decline": <int>GOPHER_ORCH_ELICITATION_DECLINE,
+    "cancel": <int>GOPHER_ORCH_ELICITATION_CANCEL,
+}
+
+
+cdef int32_t _action_code(object action) except -1:
+    code = _ACTIONS.get(action) if isinstance(action, str) else action
+    if isinstance(code, bool) or not isinstance(code, int) or not 1 <= code <= 3:
+        raise ValueError("an elicitation is answered with accept, decline or cancel")
+    return <int32_t>code
+
+
+cdef class PendingRequest:
+    """A request whose callback waits in C. Dropped without an answer, it is answered with cancel."""
+
+    cdef gb_request *raw            # owned: one reference
+    cdef object server              # label of the agent, str | None
+    cdef ElicitationRequest decoded
+    cdef object __weakref__
+
+    def __init__(self):
+        raise TypeError("pending requests are made by the bridge")
+
+    def __dealloc__(self):
+        if self.raw != NULL:
+            gb_request_answer(self.raw, GOPHER_ORCH_ELICITATION_CANCEL)
+            gb_request_release(self.raw)
+
+    @property
+    def request(self):
+        with cython.critical_section(self):
+            if self.decoded is None:
+                self.decoded = _decode(gb_request_fields(self.raw), self.server)
+            return self.decoded
+
+    def answer(self, action, content=None):
+        """Answers with 1, 2, 3 or their names. True when this answer counted, False when the wait had ended.
+
+        ``content`` is for engines with form mode; this one has none.
+        """
+        return bool(gb_request_answer(self.raw, _action_code(action)))
+
+    def is_open(self):
+        return bool(gb_request_is_open(self.raw))
+
+    def remaining_ms(self):
+        """Milliseconds until the bridge answers cancel; None when there is no limit."""
+        cdef int64_t left = gb_request_remaining_ms(self.raw)
+        return None if left < 0 else left
+
+
+cdef PendingRequest _new_pending(gb_request *raw, object server):
+    cdef PendingRequest pending = PendingRequest.__new__(PendingRequest)
+    pending.raw = raw
+    pending.server = server
+    return pending
+
+
+class Outcome(NamedTuple):
+    """How a native call ended. ``paused_seconds``: how long requests were open (in seconds)."""
+
+    ok: bool
+    text: object = None
+    completed_json: object = None
+    error_code: int = 0
+    error_message: object = None
+    error_details: object = None
+    run_id: int = 0
+    iterations: int = 0
+    paused_seconds: float = 0.0
+
+    def __repr__(self):
+        return f"Outcome(ok={self.ok}, error_code={self.error_code}, iterations={self.iterations})"
+
+
+cdef class Call:
+    """A native create, run or fetch on a thread of the bridge, and the caller's place to wait for it. One waiter."""
+
+    cdef gb_call *raw               # owned until leave()
+    cdef _Host host                 # of the agent; None for fetch
+    cdef object context             # contextvars of who made the call, seen by inline handlers and events
+    cdef bint busy                  # somebody is inside wait()
+    cdef object __weakref__
+
+    def __init__(self):
+        raise TypeError("calls are made by AgentHandle.create() and .run()")
+
+    def __dealloc__(self):
+        if self.raw != NULL:
+            gb_call_leave(self.raw)
+
+    cdef gb_call *checked(self) except NULL:
+        if self.raw == NULL:
+            raise RuntimeError("this call was left")
+        if self.busy:
+            raise RuntimeError("another thread waits on this call")
+        return self.raw
+
+    def wait(self, int64_t slice_ms):
+        """Waits at most ``slice_ms`` milliseconds without the GIL, then runs signal handlers. One of WAKE_*."""
+        cdef gb_call *raw
+        cdef gb_wake wake
+        with cython.critical_section(self):
+            raw = self.checked()
+            self.busy = True
+        with nogil:
+            wake = gb_call_wait(raw, slice_ms)
+        with cython.critical_section(self):
+            self.busy = False
+        PyErr_CheckSignals()
+        return <int>wake
+
+    def set_timeout(self, int64_t timeout_ms):
+        """Milliseconds from the call's start, without the time in which a request is open. 0: none."""
+        gb_call_set_timeout(self.checked(), timeout_ms)
+
+    def take(self):
+        """The oldest request that nobody has taken, or None."""
+        cdef gb_request *request = gb_call_take(self.checked())
+        if request == NULL:
+            return None
+        return _new_pending(request, None if self.host is None else self.host.server)
+
+    def leave(self):
+        """Gives the call up; idempotent. Before its end: its requests are cancelled and the agent is retired."""
+        cdef gb_call *raw = NULL
+        with cython.critical_section(self):
+            if self.raw != NULL:
+                raw = self.checked()
+                self.raw = NULL
+        if raw == NULL:
+            return
+        if self.host is not None:
+            self.host.end_context(self.context)
+        with nogil:
+            gb_call_leave(raw)
+
+    def outcome(self):
+        """After WAKE_DONE: what the library gave."""
+        cdef gb_outcome raw
+        gb_call_outcome(self.checked(), &raw)
+        return Outcome(bool(raw.ok), _text(raw.text), _text(raw.completed_json), raw.error_code,
+                       _text(raw.error_message), _text(raw.error_details), raw.run_id, raw.iterations,
+                       raw.paused_seconds)
+
+
+cdef Call _new_call(gb_call *raw, _Host host, object context):
+    if raw == NULL:
+        raise RuntimeError("the native call could not be started: the agent is gone or no thread could be made")
+    cdef Call call = Call.__new__(Call)
+    call.raw = raw
+    call.host = host
+    call.context = context
+    return call
+
+
+cdef class AgentHandle:
+    """One native agent: registered before its create call, released after its last callback has left.
+
+    Args:
+        host: has ``inline_answer(request) -> int``, ``event(kind, run_id, iteration, json_text)`` and
+            ``unattended(pending)``. The bridge keeps it alive; it must not hold this handle, or neither is ever freed.
+        answer: "fixed" (``fixed_action``, no Python), "inline" (``host.inline_answer`` in the callback), "handed_over"
+            (the callback waits in C for whoever waits on the call, at most ``limit_ms`` milliseconds; 0: no limit).
+        wants_events: events go to ``host.event``.
+        server: label put on every request.
+    """
+
+    cdef readonly gb_token token
+    cdef readonly bint closed
+    cdef Library library
+    cdef _Host state                # shared with csrc, which holds a reference of its own
+    cdef uint32_t epoch
+    cdef object __weakref__
+
+    def __cinit__(self, Library library not None, host, *, str answer not None, int32_t fixed_action=3,
+                  int64_t limit_ms=0, bint wants_events=False, server=None):
+        cdef gb_agent_config config
+        if answer not in _ANSWER_MODES:
+            raise ValueError("answer must be 'fixed', 'inline' or 'handed_over'")
+        gpy_collect()
+        self.closed = True
+        self.library = library
+        self.state = _Host(host, server)
+        config.mode = <gb_answer_mode><int>_ANSWER_MODES[answer]
+        config.fixed_action = _action_code(fixed_action)
+        config.limit_ms = limit_ms
+        config.wants_events = wants_events
+        config.host = <void *>self.state
+        Py_INCREF(self.state)
+        self.token = gb_agent_open(library.checked(), &config)
+        if self.token == 0:
+            Py_DECREF(self.state)
+            raise MemoryError("no room for another agent")
+        self.epoch = gb_epoch()
+        self.closed = False
+
+    def __dealloc__(self):
+        if not self.closed:
+            gb_agent_close(self.token)
+
+    @property
+    def inherited(self):
+        """True in a forked child, where the agent belongs to the parent and can't be used."""
+        return self.epoch != gb_epoch()
+
+    @property
+    def has_handle(self):
+        """Whether a create call has succeeded and the agent was not closed."""
+        cdef gb_agent *agent = gb_agent_acquire(self.token)
+        if agent == NULL:
+            return False
+        has = bool(gb_agent_has_handle(agent))
+        gb_agent_release(agent)
+        return has
+
+    def create(self, str factory not None, str provider not None, str model not None, api_key, str target not None,
+               options=None):
+        """Starts the library's create. ``options`` None: by the plain function, without elicitation.
+
+        Raises:
+            ValueError: unknown factory, or a text that can't be a C string (named, never shown).
+            RuntimeError: the agent is gone, or no thread could be made.
+        """
+        cdef bytes provider_b = _c_text(provider, "provider")
+        cdef bytes model_b = _c_text(model, "model")
+        cdef bytes target_b = _c_text(target, "target")
+        cdef bytes key_b = None if api_key is None else _c_text(api_key, "api_key")
+        cdef _OptionsMemory memory = None if options is None else _OptionsMemory(options)
+        if factory not in _FACTORIES:
+            raise ValueError(f"unknown factory {factory!r}: one of {', '.join(_FACTORIES)}")
+        cdef gb_factory kind = <gb_factory><int>_FACTORIES[factory]
+        cdef bint elicitation = options is not None and options.elicitation
+        cdef const char *provider_c = provider_b
+        cdef const char *model_c = model_b
+        cdef const char *target_c = target_b
+        cdef const char *key_c = NULL if key_b is None else PyBytes_AS_STRING(key_b)
+        cdef const gopher_orch_agent_options_t *options_c = NULL if memory is None else &memory.options
+        cdef gb_call *raw
+        context = self._take_context()
+        with nogil:
+            raw = gb_call_create(self.token, kind, provider_c, model_c, key_c, target_c, options_c, elicitation)
+        return _new_call(raw, self.state, context)
+
+    def run(self, str query not None, int64_t timeout_ms=0):
+        """Starts the library's run. ``timeout_ms`` (milliseconds) is handed to the library, which ignores it.
+
+        Raises:
+            ValueError: the query can't be a C string.
+            RuntimeError: the agent is gone or was never created, or no thread could be made.
+        """
+        cdef bytes query_b = _c_text(query, "query")
+        cdef const char *query_c = query_b
+        cdef gb_call *raw
+        gpy_collect()
+        context = self._take_context()
+        with nogil:
+            raw = gb_call_run(self.token, query_c, timeout_ms)
+        return _new_call(raw, self.state, context)
+
+    cdef object _take_context(self):
+        context = PyContext_CopyCurrent()
+        self.state.set_context(context)
+        return context
+
+    def close(self):
+        """Disposes of the agent: never blocks, idempotent, any thread. Waits for this agent end with cancel."""
+        with cython.critical_section(self):
+            if self.closed:
+                return
+            self.closed = True
+        with nogil:
+            gb_agent_close(self.token)
+
+    def __repr__(self):
+        return f"AgentHandle(token={self.token:#x}, closed={self.closed})"

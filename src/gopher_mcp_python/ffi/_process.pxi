@@ -1,0 +1,63 @@
+# Counts, the gate, fork and exit; addresses for benchmarks and fuzzing.
+# Part of _bridge.pyx.
+
+import atexit as _atexit
+import os as _os
+
+# Exit waits this long for callbacks that are inside Python (an inline handler that blocks against its promise).
+cdef int64_t _DRAIN_MS = 2000
+
+
+def counts():
+    """Live and released things of the bridge, for leak tests and diagnostics."""
+    cdef gb_counts raw
+    gpy_collect()
+    gb_get_counts(&raw)
+    return {
+        "live_agents": raw.live_agents, "live_calls": raw.live_calls, "live_requests": raw.live_requests,
+        "released_handles": raw.released_handles, "dropped_hosts": raw.dropped_hosts, "threads": raw.threads,
+        "thread_states": gpy_kept_states(),
+    }
+
+
+def close_gate():
+    """No callback enters Python from now on, for good; every wait ends with cancel. What exit does first."""
+    with nogil:
+        gb_gate_close()
+
+
+def gate_is_open():
+    return bool(gb_gate_is_open())
+
+
+def trampoline_address():
+    """Address of the elicitation callback that every create with options installs."""
+    return <uintptr_t>&gb_elicitation_trampoline
+
+
+def event_trampoline_address():
+    """Address of the event callback."""
+    return <uintptr_t>&gb_event_trampoline
+
+
+def decode_request(address):
+    """Decodes the gopher_orch_elicitation_request_t at this address, as the callback does."""
+    cdef uintptr_t raw = address
+    if raw == 0:
+        raise ValueError("address must not be 0")
+    return _decode(<const gopher_orch_elicitation_request_t *>raw, None)
+
+
+def _at_exit():
+    close_gate()
+    with nogil:
+        gb_gate_drain(_DRAIN_MS)
+
+
+def _after_fork_in_child():
+    gpy_forget_others()
+
+
+_atexit.register(_at_exit)
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_after_fork_in_child)
