@@ -37,6 +37,7 @@ def python() -> Path:
             [found, "-m", "pip", "--disable-pip-version-check", "install", "-q", *wanted],
             capture_output=True,
             text=True,
+            check=False,
         )
         if done.returncode:
             raise vendor.Unavailable(f"pip could not install the peer: {done.stderr.strip()[-400:]}")

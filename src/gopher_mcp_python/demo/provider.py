@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from gopher_mcp_python.demo import page
+from . import page
 
 ACCOUNT = "ada@mail.example"
 CLIENT = "Demo Mail Agent"

@@ -1,0 +1,86 @@
+"""The command `gopher-mcp`: run a query, look what works on this machine, see the demo.
+
+Exit codes: 0 done; 1 it failed, with one line that says why and what to do; 2 the command line was wrong;
+130 ended with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from .failures import EXIT_FAILED, EXIT_INTERRUPTED, UsageError, explain
+
+_COMMANDS = ("run", "doctor", "demo")
+
+_EPILOG = """\
+exit codes: 0 done, 1 failed, 2 wrong command line, 130 ended with Ctrl-C
+
+  gopher-mcp demo                                   see a sign-in in the middle of a tool call
+  gopher-mcp run https://host/mcp "query"           run one query against an MCP server
+  gopher-mcp doctor                                 what works on this machine, and what to do about the rest
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; an expected failure never shows a traceback.
+
+    Args:
+        argv: The arguments without the program's name; those of the process when omitted.
+    """
+    parser = _parser()
+    args = parser.parse_args(argv)
+    try:
+        code = _dispatch(args)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        print(f"gopher-mcp {args.command}: {error}\n  try: gopher-mcp {args.command} --help", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ngopher-mcp: ended with Ctrl-C", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        return _quietly_closed()
+    except Exception as error:
+        lines = explain(error)
+        if lines is None or os.environ.get("DEBUG"):
+            raise
+        print("\n".join(lines), file=sys.stderr)
+        return EXIT_FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gopher-mcp",
+        description="Run an MCP agent and answer what its servers ask of you in the middle of a tool call.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"gopher-mcp {_version()}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in _COMMANDS:
+        import_module(f"gopher_mcp_python.cli.{name}").add_parser(commands)
+    return parser
+
+
+def _dispatch(args: argparse.Namespace) -> int:
+    code: int = import_module(f"gopher_mcp_python.cli.{args.command}").run(args)
+    return code
+
+
+def _version() -> str:
+    from .. import __version__
+
+    return __version__
+
+
+def _quietly_closed() -> int:
+    """Whoever read our output has gone (`| head`): nothing more is written, not even by the interpreter's own flush."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+    return EXIT_FAILED

@@ -1,0 +1,150 @@
+"""The arguments that say which servers, which model and which credentials: shared by `run` and `demo`."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from .failures import UsageError
+
+DEFAULT_PROVIDER = "DirectProvider"
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """--provider, --model, --engine, --timeout."""
+    group = parser.add_argument_group("agent")
+    group.add_argument(
+        "--provider",
+        default=os.environ.get("GOPHER_MCP_PROVIDER") or DEFAULT_PROVIDER,
+        help="AnthropicProvider, OpenAIProvider, ... or DirectProvider: no model, it calls the tool that the query "
+        "names (default: $GOPHER_MCP_PROVIDER, else DirectProvider)",
+    )
+    group.add_argument(
+        "--model", default=os.environ.get("GOPHER_MCP_MODEL") or None, help="model name (default: $GOPHER_MCP_MODEL)"
+    )
+    group.add_argument(
+        "--engine",
+        choices=("auto", "native", "embedded"),
+        default=None,
+        help="default: $GOPHER_MCP_ENGINE, else auto; `gopher-mcp doctor` says what auto takes here and why",
+    )
+    group.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="limit for the run, without the time that you need for a prompt; 0: none (default: 60)",
+    )
+
+
+def add_elicitation(parser: argparse.ArgumentParser) -> None:
+    """--elicitation, --no-browser, --elicitation-timeout."""
+    group = parser.add_argument_group("when a server asks something of you")
+    group.add_argument(
+        "--elicitation",
+        choices=("ask", "decline", "cancel", "off"),
+        default="ask",
+        help="ask here (default); always decline or cancel; off: tell servers that nobody can be asked",
+    )
+    browser = group.add_mutually_exclusive_group()
+    browser.add_argument("--no-browser", action="store_true", help="print the link, open nothing")
+    browser.add_argument("--ask-browser", action="store_true", help="ask before the browser is opened")
+    group.add_argument(
+        "--elicitation-timeout", type=_seconds, default=None, metavar="SECONDS", help="limit for each answer"
+    )
+
+
+def add_credentials(parser: argparse.ArgumentParser) -> None:
+    """--token-env, --token, --header, --header-env."""
+    group = parser.add_argument_group("credentials (names of variables keep them out of the process list)")
+    token = group.add_mutually_exclusive_group()
+    token.add_argument("--token-env", metavar="NAME", help="variable that holds the access token for the MCP server")
+    token.add_argument("--token", metavar="TOKEN", help="the access token itself; '-' reads it from standard input")
+    group.add_argument(
+        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="a header for the server; repeatable"
+    )
+    group.add_argument(
+        "--header-env", action="append", default=[], metavar="'NAME: VARIABLE'", help="the same, value from a variable"
+    )
+
+
+def model(args: argparse.Namespace) -> str:
+    """The model's name; only DirectProvider does without one."""
+    if args.model:
+        return str(args.model)
+    if args.provider == DEFAULT_PROVIDER:
+        return "direct"
+    raise UsageError(f"{args.provider} needs --model (or $GOPHER_MCP_MODEL)")
+
+
+def timeout_ms(args: argparse.Namespace) -> int:
+    """--timeout in milliseconds."""
+    return round(float(args.timeout) * 1000)
+
+
+def elicitation(args: argparse.Namespace) -> Mapping[str, Any] | Literal[False] | None:
+    """The elicitation options that were asked for; None leaves the default untouched."""
+    if args.elicitation == "off":
+        return False
+    options: dict[str, Any] = {}
+    if args.elicitation != "ask":
+        options["handler"] = args.elicitation
+    if args.no_browser or args.ask_browser:
+        options["open_browser"] = False if args.no_browser else "ask"
+    if args.elicitation_timeout is not None:
+        options["timeout_ms"] = round(args.elicitation_timeout * 1000)
+    return options or None
+
+
+def token(args: argparse.Namespace) -> str | None:
+    """The access token: from the named variable, from standard input, or as given."""
+    if args.token_env:
+        return variable(args.token_env, "--token-env")
+    if args.token != "-":
+        return args.token or None
+    if sys.stdin.isatty():
+        return getpass.getpass("access token: ") or None
+    line = sys.stdin.readline().strip()
+    if not line:
+        raise UsageError("--token -: nothing came from standard input")
+    return line
+
+
+def headers(args: argparse.Namespace) -> dict[str, str]:
+    """--header and --header-env as one mapping."""
+    found = dict(_pair(text, "--header") for text in args.header)
+    for text in args.header_env:
+        name, source = _pair(text, "--header-env")
+        found[name] = variable(source, "--header-env")
+    return found
+
+
+def variable(name: str, option: str) -> str:
+    """The value of an environment variable that an option names."""
+    value = os.environ.get(name)
+    if not value:
+        raise UsageError(f"{option}: the variable {name!r} is not set")
+    return value
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    # The text is not repeated: it may hold a credential.
+    if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name.strip()):
+        raise UsageError(f"{option}: expected 'Name: value'")
+    return name.strip(), value.strip()
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e7:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds (0 or more)")
+    return value
