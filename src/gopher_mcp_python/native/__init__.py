@@ -1,0 +1,23 @@
+"""The vendor's native library: where it is, whether it can work here, and opening it.
+
+``quick_check`` is all that an import of the package needs; everything else is loaded on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .quick import quick_check
+
+if TYPE_CHECKING:
+    from .loading import LoadedLibrary, forget, load, loaded
+
+__all__ = ["LoadedLibrary", "forget", "load", "loaded", "quick_check"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("LoadedLibrary", "forget", "load", "loaded"):
+        from . import loading
+
+        return getattr(loading, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,229 @@
+"""Opens the vendor's library: the search, what must be opened before it, the verdict, the remembered result."""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import clashes, compat, elf, names, needs, openssl11, search
+from .ldcache import Resolver
+from .report import Attempt, Clash, Report
+
+if TYPE_CHECKING:
+    from ..ffi._bridge import Library
+
+_log = logging.getLogger("gopher_mcp_python.native")
+_ELICITATION_TEXT = b"No MCP elicitation callback configured"
+LOG_LEVELS = {"trace": 0, "debug": 1, "info": 2, "warning": 3, "warn": 3, "error": 4, "critical": 5, "off": 8, "silent": 8}
+ERRORS_ONLY = 4  # the vendor's scale: 0 everything, 8 silent; debug levels print queries, arguments and results
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLibrary:
+    """The opened library and what can be relied on."""
+
+    library: Library
+    version: str | None
+    supports_elicitation: bool
+    supports_events: bool
+    retry_fix: bool
+    report: Report
+    verdict: compat.Verdict
+
+
+_lock = threading.Lock()
+_loaded: LoadedLibrary | None = None
+_failure: str | None = None
+
+
+def load() -> LoadedLibrary:
+    """Opens the library, once a process; later calls give the same object or raise the same error.
+
+    An interrupted load (Ctrl-C) is not remembered.
+
+    Raises:
+        AgentError: no usable library. The text lists each place tried with its reason and ends with the next command.
+    """
+    global _loaded, _failure
+    from ..errors import AgentError
+
+    with _lock:
+        if _loaded is None and _failure is None:
+            report = search.find()
+            try:
+                _loaded = _open_first_usable(report)
+            except _Failed:
+                _failure = failure_text(report)
+        if _loaded is not None:
+            return _loaded
+        raise AgentError(_failure or "")
+
+
+def loaded() -> LoadedLibrary | None:
+    """The library if it is open already; opens nothing."""
+    return _loaded
+
+
+def forget() -> None:
+    """Forgets a failed load, so that the next one tries again (after the environment was changed)."""
+    global _failure
+    with _lock:
+        _failure = None
+
+
+class _Failed(Exception):
+    """No place served; the report says why."""
+
+
+def _open_first_usable(report: Report) -> LoadedLibrary:
+    for index, attempt in enumerate(report.attempts):
+        if not attempt.usable:
+            continue
+        try:
+            return _open(attempt, report)
+        except OSError as error:
+            report.attempts[index] = attempt.failed(_reason(error, report))
+    raise _Failed
+
+
+def _open(attempt: Attempt, report: Report) -> LoadedLibrary:
+    from ..ffi import _bridge
+
+    prepare(attempt, report, _bridge.preload)
+    library = _bridge.Library.open(attempt.path)
+    result = judge(attempt, {name for name, there in library.symbols().items() if there},
+                   [symbol.name for symbol in _bridge.symbol_table() if symbol.required])
+    library.set_log_level(log_level(os.environ))
+    _log.debug("libgopher-orch %s opened (found via %s): %s", attempt.version, attempt.found_via, result.summary)
+    return LoadedLibrary(library, attempt.version, result.elicitation, result.events, bool(result.retry_fix), report, result)
+
+
+def prepare(attempt: Attempt, report: Report, preload: Callable[[str], None] | None = None) -> None:
+    """Fills in what the library needs and, given `preload`, opens it first: the host's clashing libraries, OpenSSL 1.1.
+
+    Nothing that fails here is an error: the loader's own verdict on the library itself counts.
+    """
+    platform = names.current()
+    package_lib = os.path.dirname(attempt.path)
+    report.missing = _missing(attempt.path, platform)
+    report.clashes = clashes.find(attempt.path, platform)
+    if preload is not None:
+        system = Resolver(platform.arch)
+        report.clashes = [_open_clash(clash, system, preload) for clash in report.clashes]
+    wanted = set(openssl11.library_names(platform))
+    if wanted & set(report.missing) or os.environ.get(openssl11.VARIABLE):
+        report.openssl11 = openssl11.find(platform, package_lib=package_lib)
+        folder = openssl11.folder_of(report.openssl11)
+        if folder is not None:
+            _open_openssl(folder, platform, report, preload)
+
+
+def _missing(path: str, platform: names.Platform) -> list[str]:
+    if platform.os != "linux":
+        return []
+    try:
+        return needs.missing_libraries(path, Resolver(platform.arch))
+    except (elf.BadLibrary, OSError):
+        return []
+
+
+def _open_clash(clash: Clash, system: Resolver, preload: Callable[[str], None]) -> Clash:
+    if not clash.opened_first:
+        return clash
+    # By name where the loader finds it by itself: a copy that is in the process already is then not opened twice.
+    name = clash.soname if system.find(clash.soname) == clash.host_path else clash.host_path
+    try:
+        preload(name)
+    except OSError as error:
+        return Clash(clash.soname, clash.host_path, False, f"the host's copy could not be opened: {error}")
+    return clash
+
+
+def _open_openssl(
+    folder: str, platform: names.Platform, report: Report, preload: Callable[[str], None] | None
+) -> None:
+    try:
+        for name in openssl11.library_names(platform):
+            if preload is not None:
+                preload(os.path.join(folder, name))
+            report.missing = [soname for soname in report.missing if soname != name]
+    except OSError as error:
+        report.openssl11 = [attempt.failed(f"could not be opened: {error}") if attempt.usable else attempt
+                            for attempt in report.openssl11]
+
+
+def judge(attempt: Attempt, symbols: set[str], required: list[str] | tuple[str, ...] = compat.REQUIRED) -> compat.Verdict:
+    """The verdict on the library of `attempt`, from its exported symbols."""
+    from .. import __version__ as package
+
+    text = None if attempt.version else _has_elicitation_text(attempt.path)
+    return compat.verdict(compat.HEADER_VERSION, attempt.version, _extension_version(), package, symbols=symbols,
+                          source=attempt.version_source, required=required, elicitation_text=text,
+                          distribution=names.current().distribution)
+
+
+def _extension_version() -> str | None:
+    from ..ffi import _bridge
+
+    return getattr(_bridge, "__version__", None)
+
+
+def _has_elicitation_text(path: str) -> bool | None:
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(_ELICITATION_TEXT) >= 0
+    except (OSError, ValueError):
+        return None
+
+
+def log_level(environ: Mapping[str, str]) -> int:
+    """The vendor's log level: ``GOPHER_MCP_LOG_LEVEL`` (0 to 8, or a name), else debug when DEBUG is set, else errors."""
+    value = environ.get("GOPHER_MCP_LOG_LEVEL", "").strip().lower()
+    if value.isdigit():
+        return min(int(value), 8)
+    if value in LOG_LEVELS:
+        return LOG_LEVELS[value]
+    if value:
+        _log.warning("GOPHER_MCP_LOG_LEVEL: %r is neither 0 to 8 nor one of %s", value, ", ".join(LOG_LEVELS))
+    return LOG_LEVELS["debug"] if environ.get("DEBUG", "").lower() not in ("", "0", "false", "no") else ERRORS_ONLY
+
+
+def _reason(error: OSError, report: Report) -> str:
+    text = str(error)
+    if report.missing:
+        text += f"; shared libraries missing here: {', '.join(report.missing)}"
+    return text
+
+
+def failure_text(report: Report) -> str:
+    """Why no library could be loaded: every place with its reason, the overriding variables, the next command."""
+    lines = ["No usable libgopher-orch was found. Places tried:"]
+    lines += [f"  - {attempt.line()}" for attempt in report.attempts]
+    if _lacks_openssl11(report):
+        lines.append("OpenSSL 1.1, which it needs, was looked for in:")
+        lines += [f"  - {attempt.line()}" for attempt in report.openssl11]
+        lines.append(f"{openssl11.VARIABLE} (a file or a folder) names one elsewhere.")
+    lines.append(f"{names.PATH_VARIABLES[0]} (a file or a folder) overrides the search.")
+    lines.append(f"Next: {remedy(report)}")
+    return "\n".join(lines)
+
+
+def remedy(report: Report) -> str:
+    """The next command to type after a failed search."""
+    platform = names.current()
+    if _lacks_openssl11(report):
+        return openssl11.remedy()
+    if report.overridden_by:
+        return f"unset {report.overridden_by}"
+    if report.missing or not platform.published:
+        return "export GOPHER_MCP_ENGINE=embedded"
+    return f"pip install {'--force-reinstall ' if report.package else ''}{platform.distribution}"
+
+
+def _lacks_openssl11(report: Report) -> bool:
+    return any(name in report.missing for name in openssl11.library_names(names.current()))
