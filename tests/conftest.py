@@ -13,6 +13,8 @@ import pytest
 from tests.support import canary as canary_plugin
 from tests.support import guards, vendor
 from tests.support.scripted_llm import ScriptedModel
+from tests.support.servers import McpServer
+from tests.support.variants import Variant
 
 # The product must behave as on a machine without any of its variables set; tests set what they need.
 for _name in ("GOPHER_MCP_ENGINE", "GOPHER_MCP_PYTHON_LIBRARY_PATH", "GOPHER_ORCH_LIBRARY_PATH", "GOPHER_ACCESS_TOKEN",
@@ -92,3 +94,43 @@ def scripted_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripte
     model = ScriptedModel(tmp_path_factory.mktemp("model"))
     yield model
     model.close()
+
+
+@pytest.fixture(scope="session")
+def environment_for(
+    scripted_model: ScriptedModel, request: pytest.FixtureRequest
+) -> Callable[[Variant], dict[str, str]]:
+    """Gives the variables of a child process that runs a variant: the scripted model, and the library if it is native."""
+
+    def get(variant: Variant) -> dict[str, str]:
+        native = request.getfixturevalue("native_environment") if variant.native else {}
+        return {**scripted_model.environment(), **native}
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def _shared_server() -> Iterator[McpServer]:
+    server = McpServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def server(_shared_server: McpServer) -> McpServer:
+    """The scenario MCP server (tests/support/mcp_server.py) with an empty log."""
+    return _shared_server.clear()
+
+
+@pytest.fixture
+def server_with() -> Iterator[Callable[..., McpServer]]:
+    """Starts scenario servers with options of their own."""
+    started: list[McpServer] = []
+
+    def start(*options: str) -> McpServer:
+        started.append(McpServer(*options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()

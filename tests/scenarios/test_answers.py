@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.support.servers import McpServer
+from tests.support.variants import Variant, on_all, on_both
 
-from .conftest import Played, Variant, on_all, on_both
+from .conftest import Played
 
 Play = Callable[..., Played]
 MAIL = "ada@example.com"

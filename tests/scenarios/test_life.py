@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.servers import McpServer
+from tests.support.variants import Variant, on_both
 
-from .conftest import Played, Variant, on_both
+from .conftest import Played
 
 Play = Callable[..., Played]
 

@@ -11,11 +11,11 @@ from tests.support import vendor
 from tests.support.canary import Canary, secret
 from tests.support.postgres import Postgres
 from tests.support.servers import McpServer
+from tests.support.variants import Variant, on_both, with_model
 
-from .conftest import ALL, EMBEDDED, Played, Variant, on_both
+from .conftest import Played
 
 Play = Callable[..., Played]
-with_model = pytest.mark.parametrize("variant", [v for v in ALL if v != EMBEDDED], ids=str)
 OLD = Variant("native", "OpenAIProvider")
 
 

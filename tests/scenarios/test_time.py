@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.support.servers import McpServer
+from tests.support.variants import EMBEDDED, Variant, on_both
 
-from .conftest import EMBEDDED, Played, Variant, on_both
+from .conftest import Played
 
 Play = Callable[..., Played]
 
