@@ -1,5 +1,6 @@
-/* Every function of the vendor's library, once: field, exported name, version that first had it, required or optional,
- * function type. Included with X defined; the loader, the messages and the tests all read this table.
+/* Every function of the vendor's library, once: field, exported name, first published version that exports it (read from
+ * the symbol tables of all twelve; "" when none does), required or optional, function type. Included with X defined; the
+ * loader, the messages and the tests all read this table.
  *
  * Required is what no agent can live without. Whatever else is missing has a stated fallback (see docs) or fails the one
  * call that needs it, by name.

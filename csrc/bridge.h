@@ -37,6 +37,8 @@ typedef struct {
 } gb_symbol;
 const gb_symbol *gb_api_symbol(size_t index);
 bool gb_api_has(const gb_api *api, const char *name);
+/* gopher_orch_set_log_level: process-wide in the library, 0 (everything) to 8 (silent). */
+void gb_api_set_log_level(const gb_api *api, int32_t level);
 
 /* Opens a shared library by absolute path or name and keeps it open (OpenSSL 1.1, the host's sqlite3, ...). */
 bool gb_preload(const char *path, bool global, char *error, size_t size);
@@ -148,7 +150,13 @@ typedef struct {
     void (*event)(void *host, const gopher_orch_event_t *event);
     void (*unattended)(void *host, gb_request *request); /* start a helper; it owns one reference of request */
     void (*drop)(void *host);
+    /* Optional; wins over inline_answer. As that, but it asks gb_inline_host(token) for its host itself, as late as it can:
+     * the slot is on its way from memory meanwhile, which among a million agents takes as long as the decoding does. */
+    int32_t (*inline_late)(gb_token token, const gopher_orch_elicitation_request_t *request);
 } gb_hooks;
+/* The host of the agent that an inline_late call is for, which holds it until it returns. NULL: closed meanwhile, answer
+ * GOPHER_ORCH_ELICITATION_CANCEL. */
+void *gb_inline_host(gb_token token);
 void gb_set_hooks(const gb_hooks *hooks);
 
 /* What create_*_with_options gets as callback and as user_data; also what benchmarks and fuzzers drive. */

@@ -98,12 +98,17 @@ struct gb_agent {
     bool retired; /* a call was left before its end: no further run, requests are cancelled */
 };
 
+typedef _Atomic(gb_token) gb_hazard;
+/* An inline callback comes in and goes. NULL: not now (closed, another mode, all records taken); ask gb_slot_acquire. */
+gb_hazard *gb_inline_begin(gb_token token);
+void gb_inline_end(gb_hazard *hazard);
+bool gb_inline_busy(const gb_agent *agent); /* is such a callback in there? */
+
 gb_slot *gb_slot_acquire(gb_token token, uint64_t *state);
 gb_agent *gb_slot_agent(gb_token token);
 void gb_slot_release(gb_slot *slot, gb_token token);
 void gb_agent_retire(gb_agent *agent);  /* under gb_lock */
 void gb_agent_recycle(gb_agent *agent); /* under gb_lock; the reaper is done with it */
-gb_token gb_agent_token(const gb_agent *agent);
 void gb_registry_forget(void);
 
 /* ---- queue.c ------------------------------------------------------------------------------------------------ */

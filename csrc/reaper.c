@@ -76,6 +76,15 @@ static gb_agent *take_agent(void) {
     return agent;
 }
 
+static void put_agent(gb_agent *agent) {
+    agent->next = NULL;
+    if (reaper.last_agent)
+        reaper.last_agent->next = agent;
+    else
+        reaper.first_agent = agent;
+    reaper.last_agent = agent;
+}
+
 /* Runs first: an agent is queued only after all of its runs are. */
 static void reap(void *unused) {
     (void)unused;
@@ -83,6 +92,11 @@ static void reap(void *unused) {
     for (;;) {
         gb_call *call = take_run();
         gb_agent *agent = call ? NULL : take_agent();
+        if (agent && gb_inline_busy(agent)) { /* look again in a moment; the others first */
+            put_agent(agent);
+            gb_cond_wait_until(&reaper.filled, &gb_lock, gb_after_ms(gb_now_ns(), 1));
+            continue;
+        }
         if (!call && !agent) {
             gb_cond_wait_until(&reaper.filled, &gb_lock, GB_FOREVER);
             continue;
@@ -120,12 +134,7 @@ static void start(void) {
 
 void gb_reap_agent(gb_agent *agent) {
     gb_enter_lock();
-    agent->next = NULL;
-    if (reaper.last_agent)
-        reaper.last_agent->next = agent;
-    else
-        reaper.first_agent = agent;
-    reaper.last_agent = agent;
+    put_agent(agent);
     bool must_start = wake();
     gb_leave_lock();
     if (must_start)

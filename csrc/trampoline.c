@@ -23,16 +23,19 @@ void gb_set_hooks(const gb_hooks *hooks) {
     atomic_store_explicit(&gb_hooks_now, copy ? &copy->hooks : NULL, memory_order_release);
 }
 
-static int32_t answer_inline(void *host, const gopher_orch_elicitation_request_t *request, uint32_t epoch) {
+/* The agent is held, by a hazard or by a reference. */
+static int32_t answer_inline(gb_token token, const gopher_orch_elicitation_request_t *request, uint32_t epoch) {
     const gb_hooks *hooks = gb_hooks_get();
-    if (!request || !hooks->inline_answer || !gb_gate_enter())
+    void *host = NULL;
+    bool able = hooks->inline_late || (hooks->inline_answer && (host = gb_inline_host(token)));
+    if (!request || !able || !gb_gate_enter())
         return GOPHER_ORCH_ELICITATION_CANCEL;
-    int32_t action = hooks->inline_answer(host, request);
+    int32_t action = hooks->inline_late ? hooks->inline_late(token, request) : hooks->inline_answer(host, request);
     gb_gate_leave_since(epoch);
     return gb_valid_action(action);
 }
 
-static int32_t answer(gb_slot *slot, uint64_t state, gb_token token, const gopher_orch_elicitation_request_t *request,
+static int32_t answer(uint64_t state, gb_token token, const gopher_orch_elicitation_request_t *request,
                       uint32_t epoch) {
     if (state & GB_STATE_RETIRED)
         return GOPHER_ORCH_ELICITATION_CANCEL;
@@ -40,8 +43,7 @@ static int32_t answer(gb_slot *slot, uint64_t state, gb_token token, const gophe
     case GB_ANSWER_FIXED:
         return gb_valid_action(GB_STATE_ACTION(state));
     case GB_ANSWER_INLINE:
-        GB_PREFETCH(slot->host);
-        return answer_inline(slot->host, request, epoch);
+        return answer_inline(token, request, epoch);
     case GB_ANSWER_HANDED_OVER:
         return request ? gb_queue_ask(gb_slot_agent(token), request) : GOPHER_ORCH_ELICITATION_CANCEL;
     }
@@ -51,12 +53,19 @@ static int32_t answer(gb_slot *slot, uint64_t state, gb_token token, const gophe
 int32_t gb_elicitation_trampoline(const gopher_orch_elicitation_request_t *request, void *user_data) {
     gb_token token = (uintptr_t)user_data;
     uint32_t epoch = gb_epoch_load();
+    gb_hazard *hazard = gb_inline_begin(token);
+    if (GB_LIKELY(hazard != NULL)) {
+        int32_t action = answer_inline(token, request, epoch);
+        if (GB_LIKELY(epoch == gb_epoch_load())) /* else the host forked in there and this is the child */
+            gb_inline_end(hazard);
+        return action;
+    }
     uint64_t state;
     gb_slot *slot = gb_slot_acquire(token, &state);
     if (!slot)
         return GOPHER_ORCH_ELICITATION_CANCEL;
-    int32_t action = answer(slot, state, token, request, epoch);
-    if (GB_LIKELY(epoch == gb_epoch_load())) /* else the host forked in there and this is the child */
+    int32_t action = answer(state, token, request, epoch);
+    if (epoch == gb_epoch_load())
         gb_slot_release(slot, token);
     return action;
 }

@@ -107,7 +107,7 @@ typedef struct {
 #define GOPHER_ORCH_EVENT_ITERATION_START 6
 #define GOPHER_ORCH_EVENT_ITERATION_END 7
 
-/* One event of a run. 56 bytes. Owned by the library, valid during the callback only. Since 0.1.38. */
+/* One event of a run. 56 bytes. Owned by the library, valid during the callback only. Since 0.1.34. */
 typedef struct {
     int32_t version;        /* @0   1 */
     int32_t kind;           /* @4   GOPHER_ORCH_EVENT_* */
