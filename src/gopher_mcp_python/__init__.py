@@ -5,8 +5,8 @@
     with GopherAgent.create_with_url("AnthropicProvider", "claude-sonnet-4-5", "https://mcp.example/mcp") as agent:
         print(agent.run("get mail profile"))
 
-Importing this package opens no vendor library, starts no thread and imports none of its heavy parts: every name below is
-loaded when it is first used.
+Importing this package opens no vendor library, starts no thread and imports none of its heavy parts: every name below
+is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -114,8 +114,17 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 #: Modules that the published package imports with itself, so that `gopher_mcp_python.agent` works without an import.
 _MODULES = frozenset(
-    ("agent", "config", "elicitation", "elicitation_runtime", "errors", "oauth_browser", "result", "runtime_options")
-    + ("server_config",)
+    {
+        "agent",
+        "config",
+        "elicitation",
+        "elicitation_runtime",
+        "errors",
+        "oauth_browser",
+        "result",
+        "runtime_options",
+        "server_config",
+    }
 )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction
 from math import isfinite
 from typing import Any, Literal, TypeVar, Union
 
@@ -55,8 +55,9 @@ _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 
 
 def non_blocking(handler: _Handler) -> _Handler:
-    """Marks a handler that answers at once (a policy, a look-up). It is called directly on the engine's own thread, which
-    is the fastest way; a marked handler that does wait holds up the engine. Usable as a decorator; returns the handler.
+    """Marks a handler that answers at once (a policy, a look-up). It is called directly on the engine's own thread,
+    which is the fastest way; a marked handler that does wait holds up the engine. Usable as a decorator; returns the
+    handler.
 
     Raises ValueError when the handler takes no attributes (a built-in, a bound method): wrap it in a function.
     """
@@ -144,12 +145,11 @@ def is_async_handler(handler: object) -> bool:
     """Whether calling `handler` would return an awaitable, as far as can be told without calling it."""
     while isinstance(handler, partial):
         handler = handler.func
-    if iscoroutinefunction(handler):
-        return True
-    wrapped = getattr(handler, "__func__", handler)
-    while isinstance(wrapped, partial):
-        wrapped = wrapped.func
-    return iscoroutinefunction(wrapped) or iscoroutinefunction(getattr(type(handler), "__call__", None))
+    return _is_async(handler) or _is_async(getattr(type(handler), "__call__", None))  # noqa: B004
+
+
+def _is_async(function: object) -> bool:
+    return iscoroutinefunction(function) or isasyncgenfunction(function)
 
 
 def _checked_handler(handler: object) -> object:

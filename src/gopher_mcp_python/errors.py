@@ -17,7 +17,8 @@ class AgentError(Exception):
     """An agent could not be made or could not finish a run. `message` says what failed and what to do about it.
 
     `elicitation_cause` is the exception of an elicitation handler that failed during the same run, if one did. It is an
-    attribute and not the error's `__cause__`: its text is the handler's own and may hold a URL, so no traceback prints it.
+    attribute and not the error's `__cause__`: its text is the handler's own and may hold a URL, so no traceback
+    prints it.
     """
 
     elicitation_cause: BaseException | None = None

@@ -66,7 +66,8 @@ class GopherAgentTokenStore(Protocol):
 class GopherAgentOAuthOptions:
     """First-step OAuth: signing in to the MCP server itself. It has nothing to do with elicitation.
 
-    `mode` is "auto" (also None) or "disabled"; the sign-in is skipped too when the caller sends an Authorization header.
+    `mode` is "auto" (also None) or "disabled"; the sign-in is skipped too when the caller sends an Authorization
+    header.
     """
 
     def __init__(
@@ -177,7 +178,8 @@ class GopherAgentCreateOptions(_RequestOptions):
 
 
 class GopherAgentRuntimeOptions(_RequestOptions):
-    """The older, smaller set of options. Its elicitation is None when omitted; the factories then enable the default."""
+    """The older, smaller set of options. Its elicitation is None when omitted; the factories then enable the
+    default."""
 
     def __init__(
         self,
@@ -281,7 +283,9 @@ def _merged_headers(token: str | None, headers: Mapping[str, str] | None) -> dic
 def _refuse_line_breaks(text: str, what: str) -> None:
     # The vendor's library writes them to the wire as they are, which would add headers of somebody's choice.
     if any(character in text for character in "\r\n\0"):
-        raise ValueError(f"{what} holds a line break or NUL character; remove it (a token read from a file often ends in one)")
+        raise ValueError(
+            f"{what} holds a line break or NUL character; remove it (a token read from a file often ends in one)"
+        )
 
 
 def _optional_text(value: object, what: str) -> str | None:

@@ -19,8 +19,8 @@ EngineName = Literal["native", "embedded"]
 class CreateSpec:
     """All that an engine needs to make an agent, normalised. Shared by both engines.
 
-    `target` is the URL, the server configuration's JSON text, an id or a name, or "" for the api_key factory. `server` is
-    the label that people see. `options.elicitation` is never None, `elicitor` was made from it.
+    `target` is the URL, the server configuration's JSON text, an id or a name, or "" for the api_key factory.
+    `server` is the label that people see. `options.elicitation` is never None, `elicitor` was made from it.
     """
 
     factory: Factory
@@ -38,7 +38,8 @@ class CreateSpec:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunOutcome:
-    """A run that ended well. The last three fields are for `authorization_text`: what ran, and whether anybody was asked."""
+    """A run that ended well. The last three fields are for `authorization_text`: what ran, and whether anybody was
+    asked."""
 
     text: str
     iterations: int = 1
@@ -53,8 +54,8 @@ class RunOutcome:
 
 
 class EngineAgent(Protocol):
-    """An agent of one engine. `run` blocks its caller only; `release` never blocks, is idempotent, and may be called from
-    any thread, a handler included."""
+    """An agent of one engine. `run` blocks its caller only; `release` never blocks, is idempotent, and may be called
+    from any thread, a handler included."""
 
     @property
     def name(self) -> EngineName: ...

@@ -1,7 +1,7 @@
 """Waiting for an engine's call and answering what it asks meanwhile: one loop for both engines.
 
-The call object is `_bridge.Call` or the embedded engine's own one with the same methods. The person's time does not count:
-both stop their clock while a request is open.
+The call object is `_bridge.Call` or the embedded engine's own one with the same methods. The person's time does not
+count: both stop their clock while a request is open.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class DrivenCall(Protocol):
 def drive(call: DrivenCall, elicitor: Elicitor, *, what: str) -> None:
     """Returns when the call is done; the caller then reads its outcome and leaves it.
 
-    `what` names the call in messages ("the run"). Raises TimeoutError when the call's own time was up and AgentError when
-    its agent was disposed meanwhile; in both cases, and when a KeyboardInterrupt or SystemExit passes (from a signal or
-    from a handler), the call has been left: its open requests are cancelled and nobody waits for it any more.
+    `what` names the call in messages ("the run"). Raises TimeoutError when the call's own time was up and AgentError
+    when its agent was disposed meanwhile; in both cases, and when a KeyboardInterrupt or SystemExit passes (from a
+    signal or from a handler), the call has been left: its open requests are cancelled and nobody waits for it any more.
     """
     desk = _Desk(elicitor)
     try:
@@ -46,7 +46,10 @@ def drive(call: DrivenCall, elicitor: Elicitor, *, what: str) -> None:
                 elicitor.raise_interrupt()
                 return
             if wake == _bridge.WAKE_TIMEOUT:
-                raise TimeoutError(f"{what} took longer than its timeout_ms and was given up; the time in which a person was asked is not counted")
+                raise TimeoutError(
+                    f"{what} took longer than its timeout_ms and was given up; the time in which a person was asked "
+                    "is not counted"
+                )
             if wake == _bridge.WAKE_CLOSED:
                 raise AgentError(f"Agent has been disposed while {what} was under way")
             if wake == _bridge.WAKE_REQUEST:

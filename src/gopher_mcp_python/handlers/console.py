@@ -1,0 +1,111 @@
+"""The person's terminal: where a prompt is written and a line is read, without taking anything from anybody else.
+
+Prompts go to stderr. Lines are read from the terminal itself: from stdin when that is a terminal, else from the
+controlling terminal (/dev/tty); a stdin that is a pipe or a file is the program's data and is never read. When stderr
+is no terminal (redirected to a file) the prompt is also written to the terminal, where the person is. A process in
+the background has no terminal: reading would stop it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from .watch import Watch
+
+__all__ = ["NO_ANSWER", "Console", "End", "StderrConsole", "open_console"]
+
+_LOOK_EVERY = 0.05  # seconds; withdrawal and completion are noticed within this
+
+
+class End:
+    """Why no line came: "eof", "withdrawn", "finished", "timeout" or "lost"."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+NO_ANSWER = {why: End(why) for why in ("eof", "withdrawn", "finished", "timeout", "lost")}
+
+
+class Console(Protocol):
+    """Somewhere to write to and, when `can_read`, to read lines from."""
+
+    can_read: bool
+    why_not: str
+
+    def write(self, text: str) -> bool:
+        """Writes text that is safe for a terminal; False when it could not be shown anywhere."""
+        ...
+
+    def read_line(self, watch: Watch, until: float | None = None) -> str | End | None:
+        """A line without its end, why there is none, or None when `until` (monotonic seconds) has come."""
+        ...
+
+
+class StderrConsole:
+    """No terminal: what is written is still shown on stderr, nothing can be read."""
+
+    can_read = False
+
+    def __init__(self, why_not: str) -> None:
+        self.why_not = why_not
+
+    def write(self, text: str) -> bool:
+        return write_stderr(text)
+
+    def read_line(self, watch: Watch, until: float | None = None) -> str | End | None:
+        return NO_ANSWER["eof"]
+
+
+def write_stderr(text: str) -> bool:
+    """Writes to stderr whatever its encoding; False when there is none or it is broken."""
+    stream = sys.stderr
+    if stream is None:
+        return False
+    try:
+        encoding = getattr(stream, "encoding", None) or "utf-8"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except (OSError, ValueError, LookupError):
+        return False
+    return True
+
+
+def ended(watch: Watch) -> End | None:
+    """Whether there is nothing to wait for any more. A completed sign-in counts even at the last moment."""
+    if watch.is_finished():
+        return NO_ANSWER["finished"]
+    if watch.remaining() == 0.0:
+        return NO_ANSWER["timeout"]
+    return None if watch.is_open() else NO_ANSWER["withdrawn"]
+
+
+@contextmanager
+def open_console() -> Iterator[Console]:
+    """The terminal for one prompt, given back as it was found."""
+    if os.name == "nt":
+        from .console_windows import WindowsConsole
+
+        reason = WindowsConsole.unusable()
+        yield StderrConsole(reason) if reason else WindowsConsole()
+        return
+    from .console_posix import open_terminal
+
+    with open_terminal() as console:
+        yield console
+
+
+def pause_for(watch: Watch, until: float | None) -> float:
+    """How long one look may take (in seconds): short, and never past a limit."""
+    pause = _LOOK_EVERY
+    if until is not None:
+        pause = min(pause, until - time.monotonic())
+    remaining = watch.remaining()
+    if remaining is not None:
+        pause = min(pause, remaining)
+    return max(0.0, pause)

@@ -1,0 +1,252 @@
+"""The default handler of URL requests: show who asks for what and where it leads, open the page, wait for the person.
+
+Everything is shown before anything is opened. The URL is always printed, whole and on one line, so that the flow works
+over SSH, in a container, and where a browser claims to have opened a page that nobody sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..display import quoted_block, safe_line
+from ..errors import UnsafeUrlError
+from ..weburl import WebUrl, parse_web_url
+from .console import Console, End, open_console
+from .turns import TERMINAL
+from .watch import Watch
+
+if TYPE_CHECKING:
+    from ..elicitation import GopherAgentElicitationRequest
+
+__all__ = ["INSTRUCTION", "OpenUrl", "ReadLine", "UrlPrompt"]
+
+INSTRUCTION = (
+    'Complete the OAuth flow in the browser, then press Enter to continue. Type "cancel" and press Enter to cancel.'
+)
+OpenUrl = Callable[[str, "bool | None"], "dict[str, Any]"]
+ReadLine = Callable[["int | None"], "str | None"]
+
+_ACCEPT = frozenset(("", "done", "finished", "ok", "y", "yes", "continue"))
+_CANCEL = frozenset(("cancel", "c", "q", "quit", "exit", "abort"))
+_DECLINE = frozenset(("decline", "n", "no"))
+_REMIND_AT = (60.0, 30.0, 10.0)  # seconds left
+_MOST_RETRIES = 10  # lines that are no answer; a person gives up sooner, a script must not go on for ever
+
+
+class UrlPrompt:
+    """Asks one person, on this process's terminal, one request at a time.
+
+    Args:
+        open_browser: None or True: open the page after it was shown; "ask": ask before; False: only print.
+        open_url: opens a page, like `oauth_browser.open_authorization_url`.
+        read_line: takes lines from somewhere else than the terminal: called with the time limit (in milliseconds, None:
+            no limit), returns a line, or None when there is nobody to ask.
+    """
+
+    def __init__(self, open_browser: Any, open_url: OpenUrl, read_line: ReadLine | None = None) -> None:
+        self._open_browser = open_browser
+        self._open_url = open_url
+        self._read_line = read_line
+
+    def ask(self, request: GopherAgentElicitationRequest, watch: Watch) -> str:
+        """The person's answer: "accept", "decline" or "cancel". KeyboardInterrupt passes, for the caller to cancel."""
+        if request.mode != "url" or not request.url:
+            return "decline"
+        with TERMINAL.turn(watch.wanted) as mine:
+            if not mine:
+                return "cancel"
+            if self._read_line is not None:
+                return _Dialogue(self, _Lines(self._read_line), request, watch).run()
+            with open_console() as console:
+                return _Dialogue(self, console, request, watch).run()
+
+    def wait_only(self, watch: Watch) -> str:
+        """Only the question whether the person has finished, without a request."""
+        with TERMINAL.turn(watch.wanted) as mine:
+            if not mine:
+                return "cancel"
+            if self._read_line is not None:
+                return _Dialogue(self, _Lines(self._read_line), None, watch).finish()
+            with open_console() as console:
+                return _Dialogue(self, console, None, watch).finish()
+
+    def open(self, url: str) -> str | None:
+        """Opens the page; None when it was opened, else why not."""
+        try:
+            result = self._open_url(url, None if self._open_browser == "ask" else self._open_browser)
+        except Exception as error:  # whatever a replaced opener does, the URL is printed and the person can go there
+            return f"the browser could not be started ({type(error).__name__})"
+        return None if result.get("opened") else str(result.get("reason") or "it could not be started")
+
+    @property
+    def opens(self) -> bool:
+        return self._open_browser is not False
+
+    @property
+    def asks_first(self) -> bool:
+        return bool(self._open_browser == "ask")
+
+
+class _Dialogue:
+    """One request on one console."""
+
+    def __init__(
+        self, prompt: UrlPrompt, console: Console, request: GopherAgentElicitationRequest | None, watch: Watch
+    ) -> None:
+        self._prompt = prompt
+        self._console = console
+        self._server = safe_line((request and request.server) or "")
+        self._tool = safe_line((request and request.tool) or "")
+        self._message = (request and request.message) or ""
+        self._url = (request and request.url) or ""
+        self._watch = watch
+
+    def run(self) -> str:
+        try:
+            page = parse_web_url(self._url)
+        except UnsafeUrlError as reason:
+            self._refuse(reason)
+            return "decline"
+        shown = self._console.write(self._introduction(page))
+        if not self._console.can_read:
+            return self._nobody()
+        opened, answer = self._offer_browser(page)
+        if answer is not None or not (opened or shown):
+            return answer or "cancel"
+        return self.finish()
+
+    def finish(self) -> str:
+        """The question whether the person has finished."""
+        if not self._console.can_read:
+            return self._nobody()
+        self._console.write(f"{INSTRUCTION}\n{self._time_left()}")
+        return self._answer(self._wait(), "continue when you have finished in the browser")
+
+    def _nobody(self) -> str:
+        self._console.write(f"Nobody can be asked: {self._console.why_not}. The request is cancelled.\n")
+        return "cancel"
+
+    def _refuse(self, reason: UnsafeUrlError) -> None:
+        self._console.write(
+            f"\n{self._asker()} asks you to open a page. It was refused: {reason}.\n"
+            f"{quoted_block(self._url[:500], max_lines=3)}\n"
+        )
+
+    def _asker(self) -> str:
+        name = self._server or "An MCP server"
+        return f"{name} ({self._tool})" if self._tool else name
+
+    def _introduction(self, page: WebUrl) -> str:
+        lines = ["", f"{self._asker()} asks you to open a page in your browser."]
+        if self._message.strip():
+            lines.append(quoted_block(self._message))
+        lines.append(f"Host: {page.host}" + ("" if page.site == page.host else f"   (belongs to: {page.site})"))
+        lines += [f"WARNING: {warning}" for warning in page.warnings]
+        return "\n".join([*lines, "Open this URL to continue:", page.href, ""])
+
+    def _offer_browser(self, page: WebUrl) -> tuple[bool, str | None]:
+        """Opens the page as configured. Whether it was opened, and an answer when the person ended it here."""
+        if not self._prompt.opens:
+            return False, None
+        if self._prompt.asks_first or page.is_misleading:
+            self._console.write('Open it in your browser now? Enter opens it, "n" does not, "cancel" cancels: ')
+            line = self._wait()
+            answer = "decline" if line in ("n", "no") else self._answer(line, "open the page")
+            if isinstance(line, End) or answer == "cancel":
+                return False, answer
+            if answer == "decline":
+                return False, None
+        return self._opened(page), None
+
+    def _opened(self, page: WebUrl) -> bool:
+        reason = self._prompt.open(page.href)
+        if reason is None:
+            self._console.write("It was opened in your browser; if you see nothing, open the URL yourself.\n")
+        else:
+            self._console.write(f"No browser was opened: {safe_line(reason)}. Open the URL yourself.\n")
+        return reason is None
+
+    def _time_left(self) -> str:
+        remaining = self._watch.remaining()
+        return "" if remaining is None else f"Time left: {_duration(remaining)}.\n"
+
+    def _wait(self) -> str | End:
+        """The next line, lower-case, or why there is none; says when the time is running out."""
+        while True:
+            remaining = self._watch.remaining()
+            mark = next((mark for mark in _REMIND_AT if remaining is not None and remaining > mark), None)
+            until = None if mark is None or remaining is None else _now() + remaining - mark
+            line = self._console.read_line(self._watch, until)
+            if line is not None:
+                return line if isinstance(line, End) else line.strip().lower()
+            self._console.write(self._time_left())
+
+    def _answer(self, line: str | End, what: str) -> str:
+        """The action that a line means; asks again when it means nothing."""
+        for _ in range(_MOST_RETRIES):
+            if isinstance(line, End):
+                return self._ended(line)
+            if line in _CANCEL:
+                return "cancel"
+            if line in _DECLINE:
+                return "decline"
+            if line in _ACCEPT:
+                return "accept"
+            self._console.write(f'That is no answer. Press Enter to {what}, or type "cancel" and press Enter.\n')
+            line = self._wait()
+        return "cancel"
+
+    def _ended(self, end: End) -> str:
+        self._console.write(_ENDINGS[end.why])
+        return "accept" if end.why == "finished" else "cancel"
+
+
+_ENDINGS = {
+    "eof": "\nThe input has ended: cancelled.\n",
+    "withdrawn": "\nNo answer is needed any more: the request was withdrawn.\n",
+    "finished": "\nThe server says that you have finished. Continuing.\n",
+    "timeout": "\nThe time is up: cancelled.\n",
+    "lost": "\nThe terminal was closed: cancelled.\n",
+}
+
+
+class _Lines:
+    """A console whose lines come from a function; what is written goes to stderr."""
+
+    can_read = True
+    why_not = ""
+
+    def __init__(self, read_line: ReadLine) -> None:
+        self._read = read_line
+
+    def write(self, text: str) -> bool:
+        from .console import write_stderr
+
+        return write_stderr(text)
+
+    def read_line(self, watch: Watch, until: float | None = None) -> str | End | None:
+        from .console import NO_ANSWER
+
+        try:
+            line = self._read(watch.limit_ms)
+        except EOFError:
+            line = None
+        if line is None:
+            self.write("Cannot access an interactive terminal; canceling provider authorization.\n")
+            return NO_ANSWER["eof"]
+        return line
+
+
+def _now() -> float:
+    from time import monotonic
+
+    return monotonic()
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    minutes, rest = divmod(whole, 60)
+    if not minutes:
+        return f"{rest} s"
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"

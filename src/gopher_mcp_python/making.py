@@ -1,0 +1,127 @@
+"""From a factory's arguments to an engine's agent: one way for all eight factories."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import first_step
+from .elicitation import GopherAgentElicitationOptions
+from .elicitation_runtime import Elicitor
+from .engines import Choice, choose
+from .engines.base import CreateSpec, EngineAgent, Factory
+from .errors import AgentError
+from .runtime_options import CreateOptionsInput, GopherAgentCreateOptions, normalize_create_options
+
+if TYPE_CHECKING:
+    from .config import GopherAgentConfig
+
+__all__ = ["Made", "factory_of", "make", "options_for_agent"]
+
+_ROUTE_KEYS: dict[Factory, str | None] = {
+    "api_key": None,
+    "server_id": "serverId",
+    "server_name": "serverName",
+    "gateway_id": "gatewayId",
+    "gateway_name": "gatewayName",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A new agent of an engine, with what answers for it."""
+
+    engine: EngineAgent
+    elicitor: Elicitor
+    server: str
+    why: str
+
+
+def make(
+    factory: Factory, provider: str, model: str, target: str, api_key: str | None, runtime_options: CreateOptionsInput
+) -> Made:
+    """Normalises, chooses the engine, signs in where needed, creates. Raises ValueError for options of the wrong kind,
+    AgentError and its kinds for everything else."""
+    _check_texts(provider=provider, model=model, **{_TARGET_NAMES.get(factory, "api_key"): target or api_key})
+    options = options_for_agent(runtime_options)
+    wanted = options.elicitation
+    choice = choose(options.engine, explicit_elicitation=wanted.explicit, elicitation_enabled=wanted.enabled)
+    server = _label(factory, target)
+    if choice.engine == "embedded" and factory in _ROUTE_KEYS:
+        factory, target = "json", _fetched(factory, api_key or "", target)
+    options = first_step.resolve(factory, target, options)
+    elicitor = Elicitor(wanted if choice.elicitation else GopherAgentElicitationOptions(enabled=False))
+    spec = CreateSpec(factory, provider, model, target, api_key, options, elicitor, server)
+    engine = _create(choice, spec)
+    return Made(engine, elicitor, server, choice.why)
+
+
+def options_for_agent(options: CreateOptionsInput) -> GopherAgentCreateOptions:
+    """Create options that are never None and whose elicitation is enabled unless the caller switched it off."""
+    return normalize_create_options(options) or GopherAgentCreateOptions()
+
+
+def factory_of(config: GopherAgentConfig) -> tuple[Factory, str, str | None]:
+    """Factory, target and API key of a configuration; the API key counts when both are there."""
+    if config.has_api_key():
+        return "api_key", "", config.api_key
+    return "json", config.server_config or "", None
+
+
+_TARGET_NAMES: dict[Factory, str] = {
+    "json": "server_config",
+    "url": "url",
+    "server_id": "server_id",
+    "server_name": "server_name",
+    "gateway_id": "gateway_id",
+    "gateway_name": "gateway_name",
+}
+
+
+def _check_texts(**values: Any) -> None:
+    for name, value in values.items():
+        if not isinstance(value, str) or not value.strip():
+            raise AgentError(f"Failed to create agent: {name} must be a non-empty string")
+
+
+def _create(choice: Choice, spec: CreateSpec) -> EngineAgent:
+    if choice.engine == "native":
+        from .engines import native
+
+        return native.create(spec)
+    from .engines import embedded
+
+    return embedded.create(spec)
+
+
+def _fetched(factory: Factory, api_key: str, target: str) -> str:
+    from .server_config import ServerConfig, ServerConfigRoute
+
+    key = _ROUTE_KEYS[factory]
+    return ServerConfig.fetch(api_key, None if key is None else ServerConfigRoute(key, target))
+
+
+def _label(factory: Factory, target: str) -> str:
+    """What people see as the asker: the host of a URL, the only server's name, the name or id that was given."""
+    if factory == "url":
+        from urllib.parse import urlsplit
+
+        try:
+            return urlsplit(target).hostname or "MCP server"
+        except ValueError:
+            return "MCP server"
+    if factory == "json":
+        return _only_server(target) or "MCP server"
+    return target or "MCP server"
+
+
+def _only_server(text: str) -> str | None:
+    try:
+        value = json.loads(text)
+        servers = value.get("servers") or value.get("data", {}).get("servers")
+        (server,) = servers
+        name = server.get("name")
+    except (ValueError, AttributeError, TypeError):
+        return None  # the engine reads it properly and says what is wrong with it
+    return name if isinstance(name, str) and name else None

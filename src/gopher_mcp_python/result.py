@@ -1,0 +1,125 @@
+"""What `run_detailed` returns: text, status, counts, and what went wrong if something did."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["AgentResult", "AgentResultBuilder", "AgentResultStatus"]
+
+
+class AgentResultStatus(Enum):
+    """How a run ended."""
+
+    SUCCESS = "success"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+
+
+class AgentResult:
+    """The result of one run. `elicitation_cause` is the exception of an elicitation handler that failed meanwhile."""
+
+    def __init__(
+        self,
+        response: str,
+        status: AgentResultStatus,
+        iteration_count: int = 0,
+        tokens_used: int = 0,
+        error_message: str | None = None,
+        *,
+        elicitation_cause: BaseException | None = None,
+    ) -> None:
+        self._response = response
+        self._status = status
+        self._iteration_count = iteration_count
+        self._tokens_used = tokens_used
+        self._error_message = error_message
+        self._elicitation_cause = elicitation_cause
+
+    @property
+    def response(self) -> str:
+        return self._response
+
+    @property
+    def status(self) -> AgentResultStatus:
+        return self._status
+
+    @property
+    def iteration_count(self) -> int:
+        return self._iteration_count
+
+    @property
+    def tokens_used(self) -> int:
+        return self._tokens_used
+
+    @property
+    def error_message(self) -> str | None:
+        return self._error_message
+
+    @property
+    def elicitation_cause(self) -> BaseException | None:
+        return self._elicitation_cause
+
+    def is_success(self) -> bool:
+        return self._status is AgentResultStatus.SUCCESS
+
+    def is_error(self) -> bool:
+        return self._status is AgentResultStatus.ERROR
+
+    def is_timeout(self) -> bool:
+        return self._status is AgentResultStatus.TIMEOUT
+
+    @staticmethod
+    def success(response: str, iteration_count: int = 1, tokens_used: int = 0) -> AgentResult:
+        return AgentResult(response, AgentResultStatus.SUCCESS, iteration_count, tokens_used)
+
+    @staticmethod
+    def error(message: str) -> AgentResult:
+        return AgentResult("", AgentResultStatus.ERROR, error_message=message)
+
+    @staticmethod
+    def timeout(message: str = "Operation timed out") -> AgentResult:
+        return AgentResult("", AgentResultStatus.TIMEOUT, error_message=message)
+
+    @staticmethod
+    def builder() -> AgentResultBuilder:
+        return AgentResultBuilder()
+
+    def __repr__(self) -> str:
+        return (
+            f"AgentResult(status={self._status.value!r}, response=<{len(self._response)} characters>, "
+            f"iteration_count={self._iteration_count}, tokens_used={self._tokens_used})"
+        )
+
+
+class AgentResultBuilder:
+    """Builds an AgentResult step by step; each method returns the builder."""
+
+    def __init__(self) -> None:
+        self._response = ""
+        self._status = AgentResultStatus.SUCCESS
+        self._iteration_count = 0
+        self._tokens_used = 0
+        self._error_message: str | None = None
+
+    def response(self, response: str) -> AgentResultBuilder:
+        self._response = response
+        return self
+
+    def status(self, status: AgentResultStatus) -> AgentResultBuilder:
+        self._status = status
+        return self
+
+    def iteration_count(self, count: int) -> AgentResultBuilder:
+        self._iteration_count = count
+        return self
+
+    def tokens_used(self, tokens: int) -> AgentResultBuilder:
+        self._tokens_used = tokens
+        return self
+
+    def error_message(self, message: str) -> AgentResultBuilder:
+        self._error_message = message
+        return self
+
+    def build(self) -> AgentResult:
+        return AgentResult(self._response, self._status, self._iteration_count, self._tokens_used, self._error_message)
