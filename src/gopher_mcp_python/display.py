@@ -11,8 +11,8 @@ import unicodedata
 __all__ = ["quoted_block", "safe_line", "safe_text"]
 
 _ESCAPED_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-# Blank or invisible though their category does not say so: Hangul fillers, the Braille blank, variation selectors 17
-# up. _ESCAPED_CHARACTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f")
+# Blank or invisible though their category does not say so: Hangul fillers, the Braille blank, the grapheme joiner.
+_ESCAPED_CHARACTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f")
 _PLAIN_SPACES = frozenset("\t\u00a0\u2007\u202f\u3000")
 
 

@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from .quick import quick_check
 
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time that importing typing takes
 if TYPE_CHECKING:
     from .loading import LoadedLibrary, forget, load, loaded
 
 __all__ = ["LoadedLibrary", "forget", "load", "loaded", "quick_check"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in ("LoadedLibrary", "forget", "load", "loaded"):
         from . import loading
 
