@@ -46,7 +46,12 @@ def make(
     _check_texts(provider=provider, model=model, **{_TARGET_NAMES.get(factory, "api_key"): target or api_key})
     options = options_for_agent(runtime_options)
     wanted = options.elicitation
-    choice = choose(options.engine, explicit_elicitation=wanted.explicit, elicitation_enabled=wanted.enabled)
+    choice = choose(
+        options.engine,
+        explicit_elicitation=wanted.explicit,
+        elicitation_enabled=wanted.enabled,
+        embedded_only=_embedded_only(factory, provider, target),
+    )
     server = _label(factory, target)
     if choice.engine == "embedded" and factory in _ROUTE_KEYS:
         factory, target = "json", _fetched(factory, api_key or "", target)
@@ -55,6 +60,15 @@ def make(
     spec = CreateSpec(factory, provider, model, target, api_key, options, elicitor, server)
     engine = _create(choice, spec)
     return Made(engine, elicitor, server, choice.why)
+
+
+def _embedded_only(factory: Factory, provider: str, target: str) -> str | None:
+    """What of this agent the native library can't do at all."""
+    if provider == "DirectProvider":
+        return "DirectProvider exists only in the embedded engine"
+    if factory == "json" and '"command"' in target:
+        return "local servers (a command instead of a URL) run only in the embedded engine"
+    return None
 
 
 def options_for_agent(options: CreateOptionsInput) -> GopherAgentCreateOptions:
