@@ -35,15 +35,25 @@ class Choice:
     elicitation: bool = True
 
 
-def choose(requested: str | None, *, explicit_elicitation: bool, elicitation_enabled: bool) -> Choice:
+def choose(
+    requested: str | None,
+    *,
+    explicit_elicitation: bool,
+    elicitation_enabled: bool,
+    embedded_only: str | None = None,
+) -> Choice:
     """The engine for a new agent. `requested`: "auto", "native", "embedded", or None for GOPHER_MCP_ENGINE, else
-    "auto".
+    "auto". `embedded_only`: what is asked for that the native library has nothing of, as a sentence for people.
 
     Raises AgentError when an engine was asked for by name and can't do what is asked, or the name is unknown.
     """
     name, source = _requested(requested)
     if name == "embedded":
         return Choice("embedded", f"asked for by {source}")
+    if embedded_only is not None and name == "auto":
+        return Choice("embedded", embedded_only)
+    if embedded_only is not None and name == "native":
+        raise AgentError(f"The native engine is asked for by {source}, but {embedded_only}. Use engine=\"embedded\"")
     if name == "native":
         return _native(source, explicit_elicitation, elicitation_enabled)
     if name == "auto":
