@@ -100,7 +100,7 @@ def scripted_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripte
 def environment_for(
     scripted_model: ScriptedModel, request: pytest.FixtureRequest
 ) -> Callable[[Variant], dict[str, str]]:
-    """Gives the variables of a child process that runs a variant: the scripted model, and the library if it is native."""
+    """Gives the variables of a child process for a variant: the scripted model, and the library if it is native."""
 
     def get(variant: Variant) -> dict[str, str]:
         native = request.getfixturevalue("native_environment") if variant.native else {}

@@ -34,7 +34,8 @@ LEAKS = {
         def test_it(noisy): pass""",
     "log record": """
         import logging
-        def test_it(canary): logging.getLogger("gopher_mcp_python.x").debug("opening %s", canary.authorization_url())""",
+        def test_it(canary):
+            logging.getLogger("gopher_mcp_python.x").debug("opening %s", canary.authorization_url())""",
     "traceback in a log": """
         import logging
         def test_it(canary):

@@ -59,7 +59,9 @@ raise RuntimeError("the program's own error")
 """
 
 
-def program(body: str, variant: Variant, server: McpServer, environment_for: Environment, *flags: str) -> children.Ended:
+def program(
+    body: str, variant: Variant, server: McpServer, environment_for: Environment, *flags: str
+) -> children.Ended:
     argv = [sys.executable, *flags, "-c", START + body, variant.engine, variant.provider, server.url]
     return children.run(argv, env=environment_for(variant), timeout=60)
 

@@ -16,7 +16,8 @@ from gopher_mcp_python import AgentError, GopherAgent
 engine, provider, url = sys.argv[1:]
 
 def create():
-    return GopherAgent.create_with_url(provider, "scripted", url, {"engine": engine, "elicitation": {"handler": "decline"}})
+    options = {"engine": engine, "elicitation": {"handler": "decline"}}
+    return GopherAgent.create_with_url(provider, "scripted", url, options)
 
 def in_child(agent):
     facts = {}
@@ -85,9 +86,8 @@ print(json.dumps({"child": code, "texts": texts}))
 def test_a_child_refuses_an_inherited_agent_and_makes_its_own(
     server: McpServer, environment_for: Callable[[Variant], dict[str, str]], variant: Variant
 ) -> None:
-    ended = children.run(
-        [sys.executable, "-c", FORK, variant.engine, variant.provider, server.url], env=environment_for(variant), timeout=90
-    ).check()
+    argv = [sys.executable, "-c", FORK, variant.engine, variant.provider, server.url]
+    ended = children.run(argv, env=environment_for(variant), timeout=90).check()
     facts = json.loads(ended.out)
     assert facts["child"] == 0
     assert "fork" in facts["refused"]

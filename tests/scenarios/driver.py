@@ -331,7 +331,8 @@ def libraries_after(given: Given) -> Facts:
         with psycopg.connect(given.more["dsn"]) as connection:
             row = connection.execute("select 6 * 7").fetchone()
         text = agent.run("plain", given.timeout_ms)
-    return {"sqlite": number, "serialize": dump, "libpq": row and row[0], "implementation": psycopg.pq.__impl__, "text": text}
+    found = {"sqlite": number, "serialize": dump, "libpq": row and row[0], "text": text}
+    return {**found, "implementation": psycopg.pq.__impl__}
 
 
 @scenario

@@ -95,7 +95,7 @@ def test_explicit_native_with_default_elicitation_goes_without(
     assert all("elicitation" not in (hello["capabilities"] or {}) for hello in server.log("hello"))
 
 
-@pytest.mark.parametrize("elicitation", [{"timeout_ms": 5000}, {"open_browser": False}], ids=lambda given: next(iter(given)))
+@pytest.mark.parametrize("elicitation", [{"timeout_ms": 5000}, {"open_browser": False}], ids=["limit", "browser"])
 def test_explicit_native_and_explicit_elicitation_fail_clearly(
     play: Play, server: McpServer, old_environment: dict[str, str], elicitation: dict[str, Any]
 ) -> None:
@@ -105,7 +105,9 @@ def test_explicit_native_and_explicit_elicitation_fail_clearly(
         assert part in played["message"]
 
 
-def test_the_newest_library_is_chosen_by_itself(play: Play, server: McpServer, native_environment: dict[str, str]) -> None:
+def test_the_newest_library_is_chosen_by_itself(
+    play: Play, server: McpServer, native_environment: dict[str, str]
+) -> None:
     played = play("answer", Variant("auto", "OpenAIProvider"), server.url, env=native_environment)
     assert played["engine"] == "native"
 
@@ -125,7 +127,9 @@ def test_sqlite3_and_libpq_work_after_loading(
     assert "plain: ok" in played["text"]
 
 
-@pytest.mark.parametrize("settings", [{"DEBUG": "1"}, {"GOPHER_MCP_LOG_LEVEL": "debug"}, {}], ids=["DEBUG", "level", "none"])
+@pytest.mark.parametrize(
+    "settings", [{"DEBUG": "1"}, {"GOPHER_MCP_LOG_LEVEL": "debug"}, {}], ids=["DEBUG", "level", "none"]
+)
 @on_both
 def test_debug_output_holds_no_secret(
     play: Play, server: McpServer, variant: Variant, settings: dict[str, str], canary: Canary

@@ -48,16 +48,16 @@ class Ended:
 def run(
     argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float = 120, stdin: str | None = None
 ) -> Ended:
-    """Runs a program to its end, in the project folder. `timeout` in seconds; past it the child is killed and the test fails."""
+    """Runs a program to its end, in the project folder. Past `timeout` seconds it is killed and the test fails."""
     begin = time.monotonic()
     given: dict[str, Any] = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
+    given |= {"capture_output": True, "text": True, "errors": "replace", "timeout": timeout}
     try:
-        done = subprocess.run(
-            argv, env=environment(env), cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=timeout, **given
-        )
+        done = subprocess.run(argv, check=False, env=environment(env), cwd=ROOT, **given)
     except subprocess.TimeoutExpired as late:
-        texts = [part.decode(errors="replace") if part else "" for part in (late.stdout, late.stderr)]  # type: ignore[union-attr]
-        raise AssertionError(f"not ended after {timeout} s: {argv}\n--- stdout\n{texts[0][-2000:]}\n--- stderr\n{texts[1][-4000:]}") from None
+        texts = [part.decode(errors="replace") if isinstance(part, bytes) else "" for part in (late.stdout, late.stderr)]
+        shown = f"--- stdout\n{texts[0][-2000:]}\n--- stderr\n{texts[1][-4000:]}"
+        raise AssertionError(f"not ended after {timeout} s: {argv}\n{shown}") from None
     return Ended(done.returncode, done.stdout, done.stderr, time.monotonic() - begin)
 
 

@@ -36,7 +36,8 @@ class Snapshot:
 
     def surplus(self, before: Snapshot) -> list[str]:
         """What is there now and was not before, in words."""
-        more = [f"{n - before.agents.get(key, 0)} {key}" for key, n in self.agents.items() if n > before.agents.get(key, 0)]
+        agents = {key: n - before.agents.get(key, 0) for key, n in self.agents.items()}
+        more = [f"{n} {key}" for key, n in agents.items() if n > 0]
         more += [f"{n} thread(s) {name!r}" for name, n in (self.threads - before.threads).items()]
         # A descriptor's target names its inode: numbers of a kind are compared, since sockets may be replaced.
         now, then = _by_kind(self.descriptors), _by_kind(before.descriptors)

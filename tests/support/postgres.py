@@ -37,7 +37,8 @@ class Postgres:
         self._run("initdb", "-D", str(self._data), "-U", USER, "--auth=scram-sha-256", f"--pwfile={secret}", "-N", "-E",
                   "UTF8", "--locale=C")  # fmt: skip
         settings = f"-p {self.port} -h 127.0.0.1 -k '' -c fsync=off -c full_page_writes=off"
-        self._run("pg_ctl", "-D", str(self._data), "-w", "-t", "60", "-l", str(self._data / "log"), "-o", settings, "start")
+        log = str(self._data / "log")
+        self._run("pg_ctl", "-D", str(self._data), "-w", "-t", "60", "-l", log, "-o", settings, "start")
 
     @property
     def _data(self) -> Path:

@@ -9,8 +9,8 @@ One port serves two kinds of client:
   certificate authority made on the spot (`ScriptedModel.environment()` has the variables for it);
 - the vendors' Python SDKs: plain HTTP, with OPENAI_BASE_URL and ANTHROPIC_BASE_URL.
 
-The model's name scripts the rest: "status-401" (any status) fails so, "hang" never answers, "loop" calls the first named
-tool for ever, "parallel" calls all named tools in one turn, "say:TEXT" answers TEXT without any tool.
+The model's name scripts the rest: "status-401" (any status) fails so, "hang" never answers, "loop" calls the first
+named tool for ever, "parallel" calls all named tools in one turn, "say:TEXT" answers TEXT without any tool.
 
     python -m tests.support.scripted_llm --dir DIR [--port 0] [--log FILE]
 
@@ -147,7 +147,8 @@ def _is_text(message: dict[str, Any]) -> bool:
 def anthropic_reply(body: dict[str, Any]) -> dict[str, Any]:
     messages = body.get("messages", [])
     turn = max((at for at, m in enumerate(messages) if m["role"] == "user" and _is_text(m)), default=-1)
-    parts = [p for m in messages[turn + 1 :] if m["role"] == "user" and isinstance(m["content"], list) for p in m["content"]]
+    lists = [m["content"] for m in messages[turn + 1 :] if m["role"] == "user" and isinstance(m["content"], list)]
+    parts = [part for content in lists for part in content]
     results = [part.get("content") for part in parts if part.get("type") == "tool_result"]
     names = [tool["name"] for tool in body.get("tools") or []]
     choice = decide(body["model"], names, _text(messages[turn]["content"]) if turn >= 0 else "", results)

@@ -1,4 +1,4 @@
-"""The scenario MCP server (tests/support/mcp_server.py) as a child process, and a person's click on its provider page."""
+"""The scenario MCP server (tests/support/mcp_server.py) as a child process, and a person's click on its page."""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from tests.support.children import ROOT, environment
 class Terminal:
     """Starts a program on a pty; use as a context manager. Times are in seconds."""
 
+    eof, timed_out = pexpect.EOF, pexpect.TIMEOUT
+
     def __init__(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float = 40) -> None:
         self.child = pexpect.spawn(
             argv[0], list(argv[1:]), env=environment({"TERM": "xterm", **(env or {})}), cwd=str(ROOT), timeout=timeout,
@@ -51,5 +53,7 @@ class Terminal:
     def __enter__(self) -> Terminal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.child.close(force=True)
