@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .authorization_text import url_to_ask_for
 from .elicitation import GopherAgentElicitationRequest
-from .elicitation_runtime import ask_now
+from .elicitor import ask_now
 from .errors import AgentError, TimeoutError
 from .lifetime import Life
 from .making import Made, factory_of, make

@@ -6,15 +6,11 @@ published package.
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
-from collections.abc import Callable, Mapping
-from contextvars import copy_context
-from typing import Any, Literal, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 from . import oauth_browser
-from .answered import AnsweredOnce, key_of
+from .answers import ACCEPT, CANCEL, CODE_OF, DECLINE, dispose_awaitable
 from .elicitation import (
     GopherAgentElicitationHandler,
     GopherAgentElicitationOptions,
@@ -23,9 +19,10 @@ from .elicitation import (
     normalize_elicitation_action,
     normalize_elicitation_options,
 )
+from .elicitor import Elicitor, Pending, fixed_action_of
 from .handlers.terminal import ReadLine, UrlPrompt
-from .handlers.watch import Watch, deadline_after
-from .redaction import redact_text, redact_url
+from .handlers.watch import Watch
+from .redaction import redact_url
 
 __all__ = [
     "ELICITATION_ACTION_ACCEPT",
@@ -33,6 +30,7 @@ __all__ = [
     "ELICITATION_ACTION_DECLINE",
     "Elicitor",
     "Pending",
+    "default_prompt",
     "default_url_elicitation_handler",
     "native_action_from_elicitation_action",
     "normalize_elicitation_action",
@@ -45,380 +43,21 @@ __all__ = [
     "wait_for_oauth_completion_sync",
 ]
 
-ELICITATION_ACTION_ACCEPT = 1
-ELICITATION_ACTION_DECLINE = 2
-ELICITATION_ACTION_CANCEL = 3
-_CODES = {
-    "accept": ELICITATION_ACTION_ACCEPT,
-    "decline": ELICITATION_ACTION_DECLINE,
-    "cancel": ELICITATION_ACTION_CANCEL,
-}
+ELICITATION_ACTION_ACCEPT = ACCEPT
+ELICITATION_ACTION_DECLINE = DECLINE
+ELICITATION_ACTION_CANCEL = CANCEL
 
 open_authorization_url = oauth_browser.open_authorization_url  # looked up here at each use: a program may replace it
 _read_line: ReadLine | None = None
-_log = logging.getLogger("gopher_mcp_python.elicitation")
 
 
-class Pending(Protocol):
-    """A request whose server waits; see `_bridge.PendingRequest`."""
-
-    @property
-    def request(self) -> GopherAgentElicitationRequest: ...
-
-    def answer(self, action: int | str, content: Mapping[str, Any] | None = None) -> bool: ...
-
-    def is_open(self) -> bool: ...
-
-    def remaining_ms(self) -> int | None: ...
-
-
-class Elicitor:
-    """Answers the elicitations of one agent. Any thread may use it.
-
-    Attributes:
-        enabled: False: nothing is declared to servers and nothing is answered.
-        mode: "fixed" (always `fixed_action`), "inline" (a handler that can't block, called through `inline_answer`) or
-            "handed_over" (`answer`).
-        timeout_ms: the caller's limit for the whole handling (in milliseconds); 0: none of ours.
-        needs_helper: the handler can block and has a limit, so it runs on a thread that can be left behind.
-        modes: what may be declared to servers.
-        explicit: whether the caller gave elicitation options.
-        inline_answer: takes a request, returns 1, 2 or 3; never raises. Made once, since it is on the fastest path.
-    """
-
-    inline_answer: Callable[[GopherAgentElicitationRequest], int]
-
-    def __init__(self, options: GopherAgentElicitationOptions | None = None) -> None:
-        """Raises ValueError when the options were changed to something invalid since they were built."""
-        options = _checked_again(options)
-        handler = options.handler
-        self.enabled = options.enabled
-        self.explicit = options.explicit
-        self.timeout_ms: int = options.timeout_ms or 0
-        self.fixed_action: Literal["cancel", "decline"] | None = _fixed(options)
-        self._custom: Callable[[Any], object] | None = handler if callable(handler) else None
-        self.mode: Literal["fixed", "inline", "handed_over"] = self._mode()
-        self.needs_helper = self.mode == "handed_over" and self._custom is not None and self.timeout_ms > 0
-        self.modes: frozenset[str] = _modes(options, self._custom)
-        self._open_browser = options.open_browser
-        self._lock = threading.Lock()
-        self._cause: BaseException | None = None
-        self._interrupt: BaseException | None = None
-        self._answered = AnsweredOnce()
-        self._prompted: list[str] = []  # ids of requests that are being put to a person
-        self._finished: set[str] = set()  # those of them that the server has called complete
-        self.inline_answer = self._make_inline()
-
-    # -- for engines -------------------------------------------------------------------------------------------------
-
-    def answer(self, pending: Pending) -> None:
-        """Runs the handler and gives its answer. Returns when that is done or when nobody waits for it any more.
-
-        KeyboardInterrupt and SystemExit of the handler answer cancel and are raised again; nothing else is raised.
-        """
-        request = pending.request
-        with self._answered.turn(key_of(request), pending.is_open) as record:
-            if record.known is None:
-                try:
-                    record.decided = self._decide(pending)
-                except (KeyboardInterrupt, SystemExit):
-                    pending.answer(ELICITATION_ACTION_CANCEL)
-                    raise
-                counted = pending.answer(*record.decided)
-                record.keep = counted
-            else:
-                counted = pending.answer(*record.known)
-        _log.debug(
-            "elicitation answered: %s", _CODES_BACK.get((record.known or record.decided)[0]) if counted else "late"
-        )
-
-    def answer_on_helper(self, pending: Pending) -> threading.Thread:
-        """`answer` on a thread of its own, in the caller's context. Interrupts are kept for `raise_interrupt`."""
-        context = copy_context()
-        thread = threading.Thread(
-            target=context.run, args=(self._answer_quietly, pending), name="gopher-mcp-elicitation", daemon=True
-        )
-        thread.start()
-        return thread
-
-    def completed(self, elicitation_id: str) -> None:
-        """The server says that this sign-in is complete: its prompt ends with accept, without Enter. Unknown and
-        finished ids are ignored."""
-        with self._lock:
-            if elicitation_id in self._prompted:
-                self._finished.add(elicitation_id)
-
-    def run_begins(self) -> None:
-        """A new run: what was declined or cancelled in the last one may be asked again; what was accepted may not."""
-        self._answered.forget_refusals()
-        with self._lock:
-            self._cause = None
-
-    def take_cause(self) -> BaseException | None:
-        """The last handler's exception since the last call, for the run's result."""
-        with self._lock:
-            cause, self._cause = self._cause, None
-        return cause
-
-    def raise_interrupt(self) -> None:
-        """Raises the KeyboardInterrupt or SystemExit of a handler that ran on another thread, once."""
-        with self._lock:
-            interrupt, self._interrupt = self._interrupt, None
-        if interrupt is not None:
-            raise interrupt
-
-    # -- deciding ----------------------------------------------------------------------------------------------------
-
-    def _mode(self) -> Literal["fixed", "inline", "handed_over"]:
-        if self.fixed_action is not None:
-            return "fixed"
-        return "inline" if getattr(self._custom, "gopher_non_blocking", False) else "handed_over"
-
-    def _decide(self, pending: Pending) -> Answer:
-        request = pending.request
-        if _log.isEnabledFor(logging.DEBUG):
-            _log.debug("elicitation request: %s", _summary(request))
-        if self.fixed_action is not None:
-            return _CODES[self.fixed_action], None
-        if request.mode in ("url", "form") and request.mode not in self.modes:
-            return ELICITATION_ACTION_DECLINE, None
-        if self._custom is None:
-            return _CODES[self._ask_person(pending)], None
-        return self._run_handler(self._custom, request)
-
-    def _ask_person(self, pending: Pending) -> str:
-        request, identity = pending.request, pending.request.elicitation_id
-        if identity:
-            with self._lock:
-                self._prompted.append(identity)
-        watch = Watch(
-            is_open=pending.is_open,
-            is_finished=lambda: identity in self._finished,
-            engine_limit_ms=pending.remaining_ms,
-            deadline=deadline_after(self.timeout_ms),
-            limit_ms=self.timeout_ms or None,
-        )
-        try:
-            return UrlPrompt(self._open_browser, _open_page, _read_line).ask(request, watch)
-        except Exception as error:  # a broken stream, a full disk behind stderr: the server must get its answer
-            self._failed(error)
-            return "cancel"
-        finally:
-            self._prompt_over(identity)
-
-    def _prompt_over(self, identity: str | None) -> None:
-        if identity:
-            with self._lock:
-                self._prompted.remove(identity)
-                if identity not in self._prompted:
-                    self._finished.discard(identity)
-
-    def _run_handler(self, handler: Callable[[Any], object], request: GopherAgentElicitationRequest) -> Answer:
-        try:
-            return _answer_of(handler(request), request)
-        except Exception as error:
-            self._failed(error)
-            return ELICITATION_ACTION_CANCEL, None
-
-    def _failed(self, error: BaseException) -> None:
-        """Keeps a handler's exception for the run's result and logs its kind, with what is recognised as secret cut."""
-        with self._lock:
-            self._cause = error
-        _log.warning(
-            "The elicitation handler failed, the request was cancelled: %s: %s",
-            type(error).__name__,
-            redact_text(str(error))[:300],
-        )
-
-    def _answer_quietly(self, pending: Pending) -> None:
-        try:
-            self.answer(pending)
-        except (KeyboardInterrupt, SystemExit) as interrupt:
-            self._keep_interrupt(interrupt)
-
-    def _keep_interrupt(self, interrupt: BaseException) -> None:
-        with self._lock:
-            self._interrupt = interrupt
-
-    # -- the fast path -----------------------------------------------------------------------------------------------
-
-    def _make_inline(self) -> Callable[[GopherAgentElicitationRequest], int]:
-        if self.fixed_action is not None:
-            code = _CODES[self.fixed_action]
-            return lambda request: code
-        if self._custom is None or self.mode != "inline":
-            return self._inline_slowly
-        return _fast_inline(self._custom, self._inline_result)
-
-    def _inline_slowly(self, request: GopherAgentElicitationRequest) -> int:
-        """For a caller that has no pending request: the same rules, one request, an action code."""
-        lone = _Lone(request, self.timeout_ms)
-        self._answer_quietly(lone)
-        return lone.code
-
-    def _inline_result(self, result: object, error: BaseException | None, request: Any) -> int:
-        """What the fast path could not settle: an odd result or an exception."""
-        if isinstance(error, (KeyboardInterrupt, SystemExit)):
-            self._keep_interrupt(error)
-            return ELICITATION_ACTION_CANCEL
-        try:
-            if error is not None:
-                raise error
-            return _answer_of(result, request)[0]
-        except Exception as failure:
-            self._failed(failure)
-            return ELICITATION_ACTION_CANCEL
-
-
-Answer = tuple[int, "Mapping[str, Any] | None"]
-_CODES_BACK = {code: action for action, code in _CODES.items()}
-
-
-def _fast_inline(
-    handler: Callable[[Any], object], otherwise: Callable[[object, BaseException | None, Any], int]
-) -> Callable[[GopherAgentElicitationRequest], int]:
-    codes = _CODES
-    response_type = GopherAgentElicitationResponse
-
-    def inline_answer(request: GopherAgentElicitationRequest) -> int:
-        try:
-            result = handler(request)
-        except BaseException as error:
-            return otherwise(None, error, request)
-        try:
-            if type(result) is response_type:
-                return codes[result.action]
-            return codes[result]  # type: ignore[index]
-        except (KeyError, TypeError):
-            return otherwise(result, None, request)
-
-    return inline_answer
-
-
-class _Lone:
-    """A request that nobody else waits for."""
-
-    def __init__(
-        self, request: GopherAgentElicitationRequest, timeout_ms: int, wanted: Callable[[], bool] = lambda: True
-    ) -> None:
-        self.request = request
-        self._wanted = wanted
-        self.code = ELICITATION_ACTION_CANCEL
-        self.content: Mapping[str, Any] | None = None
-        self._deadline = deadline_after(timeout_ms)
-        self._done = threading.Event()
-
-    def answer(self, action: int | str, content: Mapping[str, Any] | None = None) -> bool:
-        if not self.is_open():
-            return False
-        self.code = _CODES[action] if isinstance(action, str) else action
-        self.content = content
-        self._done.set()
-        return True
-
-    def is_open(self) -> bool:
-        return not self._done.is_set() and self._wanted() and self.remaining_ms() != 0
-
-    def remaining_ms(self) -> int | None:
-        if self._deadline is None:
-            return None
-        return max(0, round((self._deadline - time.monotonic()) * 1000))
-
-    def wait(self) -> None:
-        """Until it is answered, its time is up or it is not wanted any more."""
-        while self.is_open():
-            self._done.wait(0.05)
-
-
-def ask_now(elicitor: Elicitor, request: GopherAgentElicitationRequest, wanted: Callable[[], bool]) -> str:
-    """Puts a request of our own (not a server's) to the agent's handler, by the same rules, while it is `wanted`.
-    Returns the action word."""
-    lone = _Lone(request, elicitor.timeout_ms, wanted)
-    if elicitor.needs_helper:
-        elicitor.answer_on_helper(lone)
-        lone.wait()
-        elicitor.raise_interrupt()
-    else:
-        elicitor.answer(lone)
-    return _CODES_BACK[lone.code]
-
-
-def _answer_of(result: object, request: GopherAgentElicitationRequest) -> Answer:
-    """A handler's result as an answer. Raises TypeError or ValueError when it is none."""
-    if hasattr(type(result), "__await__"):
-        _dispose_awaitable(result)
-        raise TypeError("the elicitation handler returned an awaitable; async handlers are not supported here")
-    if isinstance(result, GopherAgentElicitationResponse):
-        action, content = normalize_elicitation_action(result), result.content
-    elif isinstance(result, str):
-        action, content = normalize_elicitation_action(result), None
-    else:
-        raise TypeError(
-            f"the elicitation handler returned {type(result).__name__}; return a GopherAgentElicitationResponse "
-            'or "accept", "decline" or "cancel"'
-        )
-    if action != "accept" or request.mode != "form":
-        return _CODES[action], None
-    return _CODES[action], _form_content(content, request.requested_schema)
-
-
-def _form_content(content: Mapping[str, Any] | None, schema: Any) -> Mapping[str, Any]:
-    """An accepted form needs its required fields; an answer that nobody gave is never invented."""
-    given = {} if content is None else content
-    required = schema.get("required") if isinstance(schema, Mapping) else None
-    missing = [name for name in required if name not in given] if isinstance(required, list) else []
-    if missing:
-        raise ValueError(f"the elicitation handler accepted a form without its required fields: {missing!r:.200}")
-    return given
-
-
-def _dispose_awaitable(result: Any) -> None:
-    """A coroutine is closed, so that nothing warns that it was never awaited; a task or future is cancelled."""
-    for name in ("close", "cancel"):
-        method = getattr(result, name, None)
-        if callable(method):
-            try:
-                method()
-            except Exception:  # it refuses to end; it is not ours
-                continue
-            return
-
-
-def _checked_again(options: GopherAgentElicitationOptions | None) -> GopherAgentElicitationOptions:
-    if options is None:
-        return GopherAgentElicitationOptions()
-    return GopherAgentElicitationOptions(
-        options.handler, options.timeout_ms, options.open_browser, modes=options.modes, enabled=options.enabled
-    )
-
-
-def _fixed(options: GopherAgentElicitationOptions) -> Literal["cancel", "decline"] | None:
-    if not options.enabled or options.handler == "cancel":
-        return "cancel"
-    return "decline" if options.handler == "decline" else None
-
-
-def _modes(options: GopherAgentElicitationOptions, custom: object) -> frozenset[str]:
-    """What a handler is taken to serve: the terminal's one pages only; your own everything, unless you name less."""
-    if options.modes is not None:
-        return options.modes
-    return frozenset(("url",)) if custom is None else frozenset(("url", "form"))
+def default_prompt(open_browser: Any) -> UrlPrompt:
+    """The terminal's prompt with this module's opener and source of lines, whatever they are now."""
+    return UrlPrompt(open_browser, _open_page, _read_line)
 
 
 def _open_page(url: str, open_browser: bool | None) -> dict[str, Any]:
     return open_authorization_url(url, open_browser)
-
-
-def _summary(request: GopherAgentElicitationRequest) -> dict[str, object]:
-    """A request for the debug log: nothing that a person or a server typed, only what kind of thing it is."""
-    return {
-        "mode": request.mode if request.mode in ("url", "form", "") else "other",
-        "has_id": bool(request.elicitation_id),
-        "url": redact_elicitation_url(request.url) if request.url else None,
-    }
-
-
-# -- single requests, by the published names -------------------------------------------------------------------------
 
 
 def to_elicitation_request(request: Mapping[str, Any]) -> GopherAgentElicitationRequest:
@@ -439,13 +78,13 @@ def resolve_elicitation_action_sync(
     Raises RuntimeError when the handler is async, ValueError when its result is no action.
     """
     checked = options if options is not None else GopherAgentElicitationOptions()
-    fixed = _fixed(checked)
+    fixed = fixed_action_of(checked)
     if fixed is not None:
         return fixed
     handler = checked.handler if checked.handler is not None else default_url_elicitation_handler(checked)
     result = handler(request)
     if hasattr(type(result), "__await__"):
-        _dispose_awaitable(result)
+        dispose_awaitable(result)
         raise RuntimeError("Async MCP elicitation handlers are not supported; return the answer from a plain function")
     return normalize_elicitation_action(result)
 
@@ -457,7 +96,7 @@ def default_url_elicitation_handler(
     chosen = options if options is not None else GopherAgentElicitationOptions()
 
     def handler(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
-        prompt = UrlPrompt(chosen.open_browser, _open_page, _read_line)
+        prompt = default_prompt(chosen.open_browser)
         return GopherAgentElicitationResponse(prompt.ask(request, Watch.for_limit(chosen.timeout_ms)))
 
     return handler
@@ -465,12 +104,12 @@ def default_url_elicitation_handler(
 
 def wait_for_oauth_completion_sync(timeout_ms: int | None = None) -> str:
     """Asks the person to press Enter when the sign-in is done; "accept" or "cancel"."""
-    return UrlPrompt(False, _open_page, _read_line).wait_only(Watch.for_limit(timeout_ms))
+    return default_prompt(False).wait_only(Watch.for_limit(timeout_ms))
 
 
 def native_action_from_elicitation_action(action: str) -> int:
     """The number that the native library takes for an action word. Raises ValueError."""
-    return _CODES[normalize_elicitation_action(action)]
+    return CODE_OF[normalize_elicitation_action(action)]
 
 
 def redact_elicitation_url(url: str) -> str:

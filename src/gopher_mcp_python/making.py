@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import first_step
 from .elicitation import GopherAgentElicitationOptions
-from .elicitation_runtime import Elicitor
+from .elicitor import Elicitor
 from .engines import Choice, choose
 from .engines.base import CreateSpec, EngineAgent, Factory
 from .errors import AgentError

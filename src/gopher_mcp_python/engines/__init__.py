@@ -53,7 +53,7 @@ def choose(
     if embedded_only is not None and name == "auto":
         return Choice("embedded", embedded_only)
     if embedded_only is not None and name == "native":
-        raise AgentError(f"The native engine is asked for by {source}, but {embedded_only}. Use engine=\"embedded\"")
+        raise AgentError(f'The native engine is asked for by {source}, but {embedded_only}. Use engine="embedded"')
     if name == "native":
         return _native(source, explicit_elicitation, elicitation_enabled)
     if name == "auto":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from ..elicitation_runtime import Elicitor
+    from ..elicitor import Elicitor
     from ..runtime_options import GopherAgentCreateOptions
 
 __all__ = ["CreateSpec", "EngineAgent", "EngineName", "Factory", "RunOutcome"]

@@ -14,7 +14,7 @@ from ..errors import AgentError, TimeoutError
 from ..ffi import _bridge
 
 if TYPE_CHECKING:
-    from ..elicitation_runtime import Elicitor, Pending
+    from ..elicitor import Elicitor, Pending
 
 __all__ = ["DrivenCall", "drive"]
 

@@ -1,0 +1,60 @@
+"""Actions, their numbers, and what a handler's result means as an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .elicitation import (
+    GopherAgentElicitationRequest,
+    GopherAgentElicitationResponse,
+    normalize_elicitation_action,
+)
+
+__all__ = ["ACCEPT", "ACTION_OF", "CANCEL", "CODE_OF", "DECLINE", "Answer", "answer_of", "dispose_awaitable"]
+
+ACCEPT, DECLINE, CANCEL = 1, 2, 3  # as the native library numbers them; only these three may ever be returned to it
+CODE_OF = {"accept": ACCEPT, "decline": DECLINE, "cancel": CANCEL}
+ACTION_OF = {code: action for action, code in CODE_OF.items()}
+Answer = tuple[int, "Mapping[str, Any] | None"]
+
+
+def answer_of(result: object, request: GopherAgentElicitationRequest) -> Answer:
+    """A handler's result as an answer. Raises TypeError or ValueError when it is none."""
+    if hasattr(type(result), "__await__"):
+        dispose_awaitable(result)
+        raise TypeError("the elicitation handler returned an awaitable; async handlers are not supported here")
+    if isinstance(result, GopherAgentElicitationResponse):
+        action, content = normalize_elicitation_action(result), result.content
+    elif isinstance(result, str):
+        action, content = normalize_elicitation_action(result), None
+    else:
+        raise TypeError(
+            f"the elicitation handler returned {type(result).__name__}; return a GopherAgentElicitationResponse "
+            'or "accept", "decline" or "cancel"'
+        )
+    if action != "accept" or request.mode != "form":
+        return CODE_OF[action], None
+    return CODE_OF[action], _form_content(content, request.requested_schema)
+
+
+def _form_content(content: Mapping[str, Any] | None, schema: Any) -> Mapping[str, Any]:
+    """An accepted form needs its required fields; an answer that nobody gave is never invented."""
+    given = {} if content is None else content
+    required = schema.get("required") if isinstance(schema, Mapping) else None
+    missing = [name for name in required if name not in given] if isinstance(required, list) else []
+    if missing:
+        raise ValueError(f"the elicitation handler accepted a form without its required fields: {missing!r:.200}")
+    return given
+
+
+def dispose_awaitable(result: Any) -> None:
+    """A coroutine is closed, so that nothing warns that it was never awaited; a task or future is cancelled."""
+    for name in ("close", "cancel"):
+        method = getattr(result, name, None)
+        if callable(method):
+            try:
+                method()
+            except Exception:  # it refuses to end; it is not ours
+                continue
+            return
