@@ -37,8 +37,10 @@ class LoadedLibrary:
 
 
 _lock = threading.Lock()
+if hasattr(os, "register_at_fork"):  # another thread may have been loading when this child was made
+    os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
 _loaded: LoadedLibrary | None = None
-_failure: str | None = None
+_failed: Report | None = None
 
 
 def load() -> LoadedLibrary:
@@ -49,19 +51,27 @@ def load() -> LoadedLibrary:
     Raises:
         AgentError: no usable library. The text lists each place tried with its reason and ends with the next command.
     """
-    global _loaded, _failure
     from ..errors import AgentError
 
+    library, report, error = attempt()
+    if library is None:
+        raise AgentError(error or failure_text(report))
+    return library
+
+
+def attempt() -> tuple[LoadedLibrary | None, Report, str | None]:
+    """What `load` does, for those who want the report of a failure: library or None, report, the failure's text."""
+    global _loaded, _failed
     with _lock:
-        if _loaded is None and _failure is None:
+        if _loaded is None and _failed is None:
             report = search.find()
-            try:
-                _loaded = _open_first_usable(report)
-            except _Failed:
-                _failure = failure_text(report)
+            _loaded = _open_first_usable(report)
+            if _loaded is None:
+                _failed = report
         if _loaded is not None:
-            return _loaded
-        raise AgentError(_failure or "")
+            return _loaded, _loaded.report, None
+        assert _failed is not None
+        return None, _failed, failure_text(_failed)
 
 
 def loaded() -> LoadedLibrary | None:
@@ -71,47 +81,43 @@ def loaded() -> LoadedLibrary | None:
 
 def forget() -> None:
     """Forgets a failed load, so that the next one tries again (after the environment was changed)."""
-    global _failure
+    global _failed
     with _lock:
-        _failure = None
+        _failed = None
 
 
-class _Failed(Exception):
-    """No place served; the report says why."""
-
-
-def _open_first_usable(report: Report) -> LoadedLibrary:
-    for index, attempt in enumerate(report.attempts):
-        if not attempt.usable:
+def _open_first_usable(report: Report) -> LoadedLibrary | None:
+    for index, place in enumerate(report.attempts):
+        if not place.usable:
             continue
         try:
-            return _open(attempt, report)
+            return _open(place, report)
         except OSError as error:
-            report.attempts[index] = attempt.failed(_reason(error, report))
-    raise _Failed
+            report.attempts[index] = place.failed(_reason(error, report))
+    return None
 
 
-def _open(attempt: Attempt, report: Report) -> LoadedLibrary:
+def _open(place: Attempt, report: Report) -> LoadedLibrary:
     from ..ffi import _bridge
 
-    prepare(attempt, report, _bridge.preload)
-    library = _bridge.Library.open(attempt.path)
-    result = judge(attempt, {name for name, there in library.symbols().items() if there},
+    prepare(place, report, _bridge.preload)
+    library = _bridge.Library.open(place.path)
+    result = judge(place, {name for name, there in library.symbols().items() if there},
                    [symbol.name for symbol in _bridge.symbol_table() if symbol.required])
     library.set_log_level(log_level(os.environ))
-    _log.debug("libgopher-orch %s opened (found via %s): %s", attempt.version, attempt.found_via, result.summary)
-    return LoadedLibrary(library, attempt.version, result.elicitation, result.events, bool(result.retry_fix), report, result)
+    _log.debug("libgopher-orch %s opened (found via %s): %s", place.version, place.found_via, result.summary)
+    return LoadedLibrary(library, place.version, result.elicitation, result.events, bool(result.retry_fix), report, result)
 
 
-def prepare(attempt: Attempt, report: Report, preload: Callable[[str], None] | None = None) -> None:
+def prepare(place: Attempt, report: Report, preload: Callable[[str], None] | None = None) -> None:
     """Fills in what the library needs and, given `preload`, opens it first: the host's clashing libraries, OpenSSL 1.1.
 
     Nothing that fails here is an error: the loader's own verdict on the library itself counts.
     """
     platform = names.current()
-    package_lib = os.path.dirname(attempt.path)
-    report.missing = _missing(attempt.path, platform)
-    report.clashes = clashes.find(attempt.path, platform)
+    package_lib = os.path.dirname(place.path)
+    report.missing = _missing(place.path, platform)
+    report.clashes = clashes.find(place.path, platform)
     if preload is not None:
         system = Resolver(platform.arch)
         report.clashes = [_open_clash(clash, system, preload) for clash in report.clashes]
@@ -157,13 +163,13 @@ def _open_openssl(
                             for attempt in report.openssl11]
 
 
-def judge(attempt: Attempt, symbols: set[str], required: list[str] | tuple[str, ...] = compat.REQUIRED) -> compat.Verdict:
-    """The verdict on the library of `attempt`, from its exported symbols."""
+def judge(place: Attempt, symbols: set[str], required: list[str] | tuple[str, ...] = compat.REQUIRED) -> compat.Verdict:
+    """The verdict on the library of `place`, from its exported symbols."""
     from .. import __version__ as package
 
-    text = None if attempt.version else _has_elicitation_text(attempt.path)
-    return compat.verdict(compat.HEADER_VERSION, attempt.version, _extension_version(), package, symbols=symbols,
-                          source=attempt.version_source, required=required, elicitation_text=text,
+    text = None if place.version else _has_elicitation_text(place.path)
+    return compat.verdict(compat.HEADER_VERSION, place.version, _extension_version(), package, symbols=symbols,
+                          source=place.version_source, required=required, elicitation_text=text,
                           distribution=names.current().distribution)
 
 

@@ -44,7 +44,7 @@ def find(
     from .report import Attempt
 
     attempts: list[Attempt] = []
-    for via, folder in _places(platform, package_lib, environ):
+    for via, folder in _distinct(_places(platform, package_lib, environ)):
         reason = _unfit(folder, platform)
         attempts.append(Attempt(via, folder, reason=reason) if reason else
                         Attempt(via, os.path.abspath(folder), "1.1", "file name"))
@@ -81,6 +81,16 @@ def _places(platform: Platform, package_lib: str | None, environ: Mapping[str, s
             yield "system folder", folder
     for folder in _prefixes(platform, environ):
         yield "known folder", folder
+
+
+def _distinct(places: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Each folder once: /lib is /usr/lib on most systems."""
+    seen: set[str] = set()
+    for via, folder in places:
+        real = os.path.realpath(folder)
+        if real not in seen:
+            seen.add(real)
+            yield via, folder
 
 
 def _prefixes(platform: Platform, environ: Mapping[str, str]) -> list[str]:
