@@ -33,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     args = parser.parse_args(argv)
+    if os.environ.get("DEBUG"):
+        _show_logs()
     try:
         code = _dispatch(args)
         sys.stdout.flush()
@@ -76,6 +78,17 @@ def _version() -> str:
     from .. import __version__
 
     return __version__
+
+
+def _show_logs() -> None:
+    """What the package logs, on standard error; it holds no secrets at any level."""
+    import logging
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
+    logger = logging.getLogger("gopher_mcp_python")
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
 
 
 def _quietly_closed() -> int:

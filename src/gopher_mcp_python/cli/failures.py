@@ -25,12 +25,10 @@ def explain(error: BaseException) -> list[str] | None:
 
 def _remedy(error: BaseException, text: str) -> str | None:
     """The next thing to type, unless the message has one already."""
-    if "gopher-mcp doctor" in text or "pip install" in text:
+    if "gopher-mcp doctor" in text or "pip install" in text or "environment variable" in text or "?" in text:
         return None
     if isinstance(error, TimeoutError):
         return "--timeout SECONDS gives the run more time (0: no limit)"
-    if isinstance(error, ApiKeyError):
-        return "check the key in the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, GOPHER_API_KEY)"
-    if isinstance(error, ConnectionError):
-        return "is the server running, and is this its MCP address (often .../mcp)? --token-env NAME sends a token"
+    if isinstance(error, (ApiKeyError, ConnectionError)):
+        return "--token-env NAME sends a token to the MCP server; models take theirs from OPENAI_API_KEY and its like"
     return None

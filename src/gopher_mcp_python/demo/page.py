@@ -21,9 +21,10 @@ main { width:100%; max-width:440px; background:var(--card); border:1px solid var
 .brand svg, .sign svg { display:block; }
 h1 { font-size:22px; line-height:1.3; margin:0 0 8px; letter-spacing:-.01em; }
 p { margin:0 0 16px; color:var(--soft); }
-.who { display:flex; align-items:center; gap:12px; border:1px solid var(--line); border-radius:12px; padding:12px 14px; }
-.face { flex:none; width:36px; height:36px; border-radius:50%; background:var(--main); color:var(--main-ink); display:grid;
-  place-items:center; font-weight:600; }
+.who { display:flex; align-items:center; gap:12px; border:1px solid var(--line); border-radius:12px;
+  padding:12px 14px; }
+.face { flex:none; width:36px; height:36px; border-radius:50%; background:var(--main); color:var(--main-ink);
+  display:grid; place-items:center; font-weight:600; }
 .who small { display:block; color:var(--soft); }
 ul { list-style:none; padding:0; margin:20px 0; }
 li { padding:10px 0; border-top:1px solid var(--line); }

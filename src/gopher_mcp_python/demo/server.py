@@ -63,6 +63,9 @@ class MailServer:
         return json.dumps(_PROFILE)
 
     async def _authorize(self, ctx: Context[Any, Any]) -> InputRequiredResult | None:
+        elicitation = ctx.client_capabilities.elicitation if ctx.client_capabilities else None
+        if elicitation is None or elicitation.url is None:
+            raise ToolError("Not signed in, and this client can't ask its user (it declares no URL elicitation).")
         if (ctx.protocol_version or "") >= _EMBEDDED_REQUESTS:
             return await self._authorize_in_result(ctx)
         started = self._provider.begin()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -30,13 +31,15 @@ def _run(args: argparse.Namespace, url: str, model: str, click: str | None) -> i
     from .. import GopherAgent, GopherAgentCreateOptions
     from ..cli.status import Status
 
-    clicker = _Clicker(click) if click and args.elicitation == "ask" else None
+    why = "as asked for by --click" if args.click else "there is no terminal here"
+    clicker = _Clicker(click, why) if click and args.elicitation == "ask" else None
     elicitation = {"handler": clicker} if clicker else options.elicitation(args)
     with Status() as status:
         status.waiting("connecting")
         create = GopherAgentCreateOptions(elicitation=elicitation, engine=args.engine, on_event=status.event)
         with GopherAgent.create_with_url(args.provider, model, url, create) as agent:
             _line("engine", f"{agent.engine}, because {agent.engine_reason}")
+            _hint(args, clicker)
             print(flush=True)
             status.waiting("waiting for the mail tool")
             result = agent.run_detailed(QUERY, options.timeout_ms(args))
@@ -46,7 +49,7 @@ def _run(args: argparse.Namespace, url: str, model: str, click: str | None) -> i
     print(flush=True)
     _line("result", result.response)
     signed_in = '"emailAddress"' in result.response
-    print(_told(url, clicker, signed_in), flush=True)
+    print(_told(clicker, signed_in), flush=True)
     return EXIT_OK if signed_in else EXIT_FAILED
 
 
@@ -55,13 +58,14 @@ class _Clicker:
     """Stands in for the person where there is none: presses the page's button and answers the request."""
 
     decision: str
+    why: str
     heading: str = ""
 
     def __call__(self, request: Any) -> str:
         from .click import click
 
         _line("asked", f"{request.message}")
-        _line("click", f"nobody is at a terminal here, so this program opens the page and presses {self.button} itself")
+        _line("click", f"{self.why}: this program opens the page and presses {self.button} itself")
         self.heading = click(request.url, self.decision)
         _line("page", f"answers: {self.heading}")
         return "accept"
@@ -72,21 +76,37 @@ class _Clicker:
         return self.decision.capitalize()
 
 
-def _told(url: str, clicker: _Clicker | None, signed_in: bool) -> str:
-    who = "this program pressed the button on that page" if clicker else "you answered on that page"
-    if not signed_in:
-        return (
-            "\nWhat happened: the mail tool asked for a sign-in, and the sign-in was not given. The tool said so, and\n"
-            "the run ended normally. Run the demo again and press Allow to see the other way."
-        )
-    return (
-        "\nWhat happened: the agent called the mail tool. The server answered that somebody has to sign in first and sent\n"
-        f"a link (an MCP elicitation); {who}; the agent told the server, and the same tool call\n"
-        "went on to its result. A program needs no code for that:\n\n"
-        f'    agent = GopherAgent.create_with_url("DirectProvider", "direct", "{url}")\n'
-        f'    agent.run("{QUERY}")\n\n'
-        "Next: gopher-mcp demo --serve keeps the server for programs of your own; gopher-mcp doctor shows what works here."
-    )
+_REFUSED = """
+What happened: the mail tool asked for a sign-in, and it was not given. The tool said so, and the run ended
+normally. Run the demo again and press Allow to see the other way."""
+
+_ALLOWED = """
+What happened: the agent called the mail tool. The server answered that somebody has to sign in first, and
+sent a link (an MCP elicitation). {who} The agent told the server, and the same
+tool call went on to its result. A program needs no code for that:
+
+    with GopherAgent.create_with_url("DirectProvider", "direct", url) as agent:
+        print(agent.run("{query}"))
+
+Next: gopher-mcp demo --serve    keeps the server, for programs of your own
+      gopher-mcp doctor          what works on this machine"""
+
+
+def _told(clicker: _Clicker | None, signed_in: bool) -> str:
+    who = "This program pressed the page's button." if clicker else "You answered on that page."
+    return _ALLOWED.format(who=who, query=QUERY) if signed_in else _REFUSED
+
+
+def _hint(args: argparse.Namespace, clicker: _Clicker | None) -> None:
+    """Says how to see the demo where the page can't be opened, before the prompt says that it could not."""
+    from ..oauth_browser import Unavailable, browser_command
+
+    if clicker or args.no_browser or args.elicitation != "ask":
+        return
+    try:
+        browser_command(os.environ)
+    except Unavailable as reason:
+        _line("hint", f"{reason}; if you can't open the link: Ctrl-C, then gopher-mcp demo --click")
 
 
 def _line(label: str, text: str) -> None:
