@@ -23,9 +23,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static fake_counts counts;
 static fake_agent *agents;
 
-EXPORT fake_create_hook *fake_on_create;
-EXPORT fake_run_hook *fake_on_run;
-EXPORT fake_release_hook *fake_on_release;
+#if defined(FAKE_OLD)
+#define HOOK static
+#else
+#define HOOK EXPORT
+#endif
+HOOK fake_create_hook *fake_on_create;
+HOOK fake_run_hook *fake_on_run;
+HOOK fake_release_hook *fake_on_release;
 
 static _Thread_local gopher_orch_error_info_t error;
 
@@ -162,6 +167,14 @@ EXPORT gopher_orch_event_callback_t fake_listener(gopher_orch_agent_t handle, in
     gopher_orch_event_callback_t callback = agent->listeners[kind].callback;
     pthread_mutex_unlock(&lock);
     return callback;
+}
+
+EXPORT void *fake_user_data(gopher_orch_agent_t handle) {
+    fake_agent *agent = handle;
+    pthread_mutex_lock(&lock);
+    void *user_data = agent->listeners[1].user_data;
+    pthread_mutex_unlock(&lock);
+    return user_data;
 }
 
 EXPORT void fake_send_event(gopher_orch_agent_t handle, int32_t kind, uint64_t run_id, uint64_t iteration,

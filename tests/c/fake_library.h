@@ -22,9 +22,11 @@ typedef char *fake_run_hook(gopher_orch_agent_t agent, const char *query, int64_
 /* On the thread that gives a reference back; `last` when the agent goes with it. */
 typedef void fake_release_hook(gopher_orch_agent_t agent, bool last);
 
+#if !defined(FAKE_OLD) /* the old one has no hooks */
 extern fake_create_hook *fake_on_create;
 extern fake_run_hook *fake_on_run;
 extern fake_release_hook *fake_on_release;
+#endif
 
 typedef struct {
     uint64_t created, gone, references_added, references_released, misused, runs, freed_strings;
@@ -36,6 +38,7 @@ void fake_send_event(gopher_orch_agent_t agent, int32_t kind, uint64_t run_id, u
                      size_t length);
 /* The callback registered for a kind, NULL when there is none. */
 gopher_orch_event_callback_t fake_listener(gopher_orch_agent_t agent, int32_t kind);
+void *fake_user_data(gopher_orch_agent_t agent); /* what came with the callback of kind 1: the agent's token */
 char *fake_text(const char *text); /* a string as agent_run gives it */
 
 #endif
