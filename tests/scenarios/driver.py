@@ -323,6 +323,7 @@ def libraries_after(given: Given) -> Facts:
 
         with sqlite3.connect(":memory:") as database:
             number = database.execute("select 6 * 7").fetchone()[0]
+            database.execute("create table t (n)")
             dump = bool(database.serialize()) if sys.version_info >= (3, 11) else True
         database.close()
         os.environ["PSYCOPG_IMPL"] = given.more["implementation"]

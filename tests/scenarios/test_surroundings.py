@@ -139,5 +139,5 @@ def test_debug_output_holds_no_secret(
     played = play("quiet_default", variant, server.url, env=settings, options=options)
     assert server.actions() == ["cancel"], "nobody was there to ask"
     assert server.provider in played.err, "the URL is printed all the same"
-    if settings:
+    if settings and variant.native:  # what the library prints at its debug level; our own goes through logging
         assert len(played.err.splitlines()) > 8, "debug output was really switched on"

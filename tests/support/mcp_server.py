@@ -18,6 +18,7 @@ import base64
 import contextlib
 import html
 import json
+import logging
 import os
 import secrets
 import socket
@@ -185,7 +186,7 @@ class Scenario:
 
     def count(self, ctx: Context, tool: str) -> int:
         """How often this connection has called `tool`, this call included."""
-        key = (str(id(getattr(ctx.session, "_connection", ctx.session))), tool)
+        key = (ctx.request.headers.get("mcp-session-id", "") if ctx.request is not None else "", tool)
         self.calls[key] = self.calls.get(key, 0) + 1
         return self.calls[key]
 
@@ -342,7 +343,7 @@ def types_metadata(request_id: Any) -> Any:
 
 async def error_32042(s: Scenario, ctx: Context, arguments: dict[str, Any], params: Any) -> Any:
     """Refuses with -32042 as often as `rounds` says (1), with `urls` different URLs a round (1), then succeeds."""
-    if s.count(ctx, "error_32042") <= int(arguments.get("rounds", 1)):
+    if s.count(ctx, params.name) <= int(arguments.get("rounds", 1)):
         raise s.required([s.new_flow() for _ in range(int(arguments.get("urls", 1)))])
     return json.dumps(PROFILE)
 
@@ -631,6 +632,7 @@ async def serve_http(options: argparse.Namespace) -> None:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", options.port))
+    listener.listen(128)  # before the address is told: whoever reads it may connect at once
     base = f"http://127.0.0.1:{listener.getsockname()[1]}"
     scenario = Scenario(options, base)
     config = uvicorn.Config(build_app(scenario), log_level="critical", timeout_graceful_shutdown=1, lifespan="on")
@@ -648,6 +650,7 @@ async def serve_stdio(options: argparse.Namespace) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     options = parse(argv)
+    logging.disable(logging.CRITICAL)  # some scenarios are errors that the SDK would print with a traceback
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(serve_stdio(options) if options.stdio else serve_http(options))
     return 0
