@@ -29,13 +29,13 @@ _initialized = False
 
 
 class _Run:
-    """A run in progress, as its handlers and events see it through their context."""
+    """A run in progress, as its handlers and events see it through their context. It lets go of the agent at its end:
+    contexts live on in what a run has started, and would keep a dropped agent from being released."""
 
-    __slots__ = ("active", "agent")
+    __slots__ = ("agent",)
 
     def __init__(self, agent: GopherAgent) -> None:
-        self.agent = agent
-        self.active = True
+        self.agent: GopherAgent | None = agent
 
 
 _runs: ContextVar[tuple[_Run, ...]] = ContextVar("gopher_mcp_runs", default=())
@@ -181,7 +181,7 @@ class GopherAgent:
     def _running(self) -> Iterator[None]:
         """Marks the context, so that a handler of this run can't start a run that would wait for it."""
         outer = _runs.get()
-        if any(run.active and run.agent is self for run in outer):
+        if any(run.agent is self for run in outer):
             raise AgentError(
                 "An elicitation handler or event callback can't run its own agent: that run would wait for this one. "
                 "Use another agent, or run it after this run has ended"
@@ -192,7 +192,7 @@ class GopherAgent:
         try:
             yield
         finally:
-            run.active = False
+            run.agent = None
             _runs.reset(token)
 
     # -- life --------------------------------------------------------------------------------------------------------
