@@ -19,7 +19,7 @@ _SHARED_HOSTING = frozenset(
     "herokuapp.com netlify.app ngrok-free.app ngrok.io onrender.com pages.dev run.app trycloudflare.com vercel.app "
     "web.app workers.dev".split()
 )
-_FAMILIAR_ENDINGS = frozenset("app com dev edu gov io net org".split())
+_FAMILIAR_ENDINGS = frozenset(("com", "edu", "gov", "net", "org"))
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)\Z")
 _NUMERIC = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+))*\Z")
 
