@@ -32,6 +32,8 @@ TARGETS = (
 )
 
 _IMPORT = "import time; t = time.perf_counter(); import gopher_mcp_python; print(time.perf_counter() - t)"
+# Names are loaded on first use here, with the import there: so the import of the name that every program needs, too.
+_IMPORT_AGENT = _IMPORT.replace("import gopher_mcp_python;", "from gopher_mcp_python import GopherAgent;")
 _PROGRAM = """
 import sys, time
 from gopher_mcp_python import GopherAgent
@@ -57,9 +59,9 @@ class Side:
         self._python, self._env, self._provider = str(python), dict(env), provider
         self.times: list[float] = []
 
-    def import_once(self) -> None:
+    def import_once(self, program: str = _IMPORT) -> None:
         """Seconds that the import takes in a fresh interpreter."""
-        self.times.append(float(self._run("-c", _IMPORT)))
+        self.times.append(float(self._run("-c", program)))
 
     def program_once(self, url: str) -> None:
         """Seconds from the process's start to the first line of its handler (both clocks are the system's)."""
@@ -92,6 +94,8 @@ def _ours(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def _in_turns(sides: Mapping[str, Side], turns: int, step: Callable[[Side], None]) -> dict[str, float]:
     """The medians, each side measured once a turn, so that a slow moment of the machine meets all of them."""
+    for side in sides.values():
+        side.times.clear()
     for turn in range(turns + 1):
         for side in sides.values():
             step(side)
@@ -104,10 +108,13 @@ def _imports(peer: Path) -> dict[str, float | None]:
     note(f"import, {IMPORT_TURNS} turns")
     sides = {"ours": Side(sys.executable, _ours()), "peer": Side(peer, _peer.environment())}
     found = _in_turns(sides, IMPORT_TURNS, Side.import_once)
+    agent = _in_turns(sides, IMPORT_TURNS, lambda side: side.import_once(_IMPORT_AGENT))
     return {
         "import_ms": rounded(found["ours"] * 1e3),
         "peer_import_ms": rounded(found["peer"] * 1e3),
         "import_ratio": rounded(found["ours"] / found["peer"]),
+        "import_agent_ms": rounded(agent["ours"] * 1e3),
+        "import_agent_ratio": rounded(agent["ours"] / agent["peer"]),
     }
 
 

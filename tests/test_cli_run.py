@@ -1,0 +1,154 @@
+"""`gopher-mcp run` against a real server: the answer, the status line, prompts, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator
+
+import pexpect
+import pytest
+
+from tests.support import children
+from tests.support.canary import Canary
+from tests.support.servers import McpServer, click_allow
+from tests.support.terminal import Terminal
+
+RUN = ("-m", "gopher_mcp_python", "run")
+EMBEDDED = ("--engine", "embedded")
+PROMPT = "press Enter to cancel"
+
+
+@pytest.fixture(scope="module")
+def module_server() -> Iterator[McpServer]:
+    server = McpServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def server(module_server: McpServer) -> McpServer:
+    return module_server.clear()
+
+
+def run(*arguments: str, **more: str) -> children.Ended:
+    return children.run([sys.executable, *RUN, *arguments, *EMBEDDED], **more)  # type: ignore[arg-type]
+
+
+def test_the_answer_alone_is_on_standard_output(server: McpServer) -> None:
+    ended = run(server.url, 'plain {"text": "hello"}').check()
+    assert ended.out == "plain: hello\n"
+    assert ended.err == ""
+
+
+def test_json_is_one_object_with_the_facts(server: McpServer) -> None:
+    told = json.loads(run(server.url, "plain", "--json").check().out)
+    assert told["ok"] is True and told["error"] is None
+    assert told["answer"] == "plain: ok" and told["engine"] == "embedded"
+    assert told["iterations"] >= 1 and 0 < told["seconds"] < 60
+
+
+def test_a_configuration_file_and_standard_input(server: McpServer) -> None:
+    config = json.dumps({"servers": [{"name": "scenario", "url": server.url}]})
+    assert run("--config", "-", "plain", stdin=config).check().out == "plain: ok\n"
+
+
+def test_a_run_that_takes_too_long_is_told_with_the_way_out(server: McpServer) -> None:
+    ended = run(server.url, 'slow {"seconds": 20}', "--timeout", "0.5")
+    assert ended.code == 1 and ended.out == ""
+    assert "try: --timeout SECONDS" in ended.err and "Traceback" not in ended.err
+    assert ended.seconds < 15
+
+
+def test_elicitation_is_answered_as_the_option_says(server: McpServer) -> None:
+    for option in ("decline", "cancel"):
+        run(server.clear().url, "decline_aware", "--elicitation", option)
+        assert server.actions() == [option]
+
+
+def test_without_a_terminal_the_link_is_shown_and_cancel_is_sent(server: McpServer, canary: Canary) -> None:
+    canary.allow_shown("http://127.0.0.1:", exact=False)
+    ended = run(server.url, "get_gmail_users_get_profile")
+    assert server.actions() == ["cancel"]
+    assert "/authorize?" in ended.err and "Nobody can be asked" in ended.err
+
+
+def test_the_token_comes_from_standard_input_and_stays_secret(canary: Canary) -> None:
+    protected = McpServer("--token", canary.secret("token"))
+    try:
+        assert (
+            run(protected.url, "plain", "--token", "-", stdin=canary.secret("token") + "\n").check().out
+            == "plain: ok\n"
+        )
+        refused = run(protected.url, "plain", "--token", "-", stdin="wrong\n")
+        assert refused.code == 1 and "401" in refused.err
+    finally:
+        protected.close()
+
+
+# ---- in a terminal --------------------------------------------------------------------------------------------------
+
+
+def test_a_wait_is_shown_and_the_line_goes_away(server: McpServer) -> None:
+    with Terminal.python(*RUN, server.url, 'slow {"seconds": 3}', *EMBEDDED) as terminal:
+        shown = terminal.expect(r"waiting for slow \.\.\. 1 s")
+        shown += terminal.expect(r"waiting for slow \.\.\. 2 s")
+        code, rest = terminal.end()
+    assert code == 0
+    assert "\n" not in shown, "one line, kept up to date"
+    assert re.search(r"\r\x1b\[K\S", rest), "the answer stands where the status was"
+
+
+def test_a_prompt_is_not_disturbed(server: McpServer, canary: Canary) -> None:
+    canary.allow_shown("http://127.0.0.1:", exact=False)
+    with Terminal.python(*RUN, server.url, "get_gmail_users_get_profile", "--no-browser", *EMBEDDED) as terminal:
+        shown = terminal.expect(PROMPT)
+        assert terminal.child.expect([pexpect.TIMEOUT, r"\.\.\. \d+ s"], timeout=2.5) == 0, "a status in the prompt"
+        link = re.search(r"http://127\.0\.0\.1:\d+/authorize\?\S+", shown)
+        assert link
+        click_allow(link[0])
+        terminal.expect("ada@example.com")
+        assert terminal.end()[0] == 0
+    assert server.actions() == ["accept"]
+
+
+def test_ctrl_c_ends_a_wait_at_once(server: McpServer) -> None:
+    with Terminal.python(*RUN, server.url, 'slow {"seconds": 30}', *EMBEDDED) as terminal:
+        terminal.expect("waiting for slow")
+        begin = time.monotonic()
+        terminal.interrupt()
+        code, rest = terminal.end(20)
+    assert code == 130 and "ended with Ctrl-C" in rest and "Traceback" not in rest
+    assert time.monotonic() - begin < 5
+
+
+def test_elsewhere_a_line_now_and_then() -> None:
+    program = """
+import time
+from gopher_mcp_python.cli import status
+status.PLAIN_SECONDS = 0.5
+with status.Status() as shown:
+    shown.waiting("connecting to mail.example")
+    time.sleep(1.8)
+"""
+    ended = children.python(program).check()
+    lines = ended.err.splitlines()
+    assert len(lines) in (2, 3)
+    assert all(re.fullmatch(r"connecting to mail\.example \.\.\. \d s", line) for line in lines)
+
+
+def test_a_status_that_nobody_reads_is_no_error() -> None:
+    program = """
+import os, sys, time
+from gopher_mcp_python.cli import status
+status.PLAIN_SECONDS = 0.2
+read, write = os.pipe()
+os.close(read)
+with status.Status(stream=os.fdopen(write, "w", 1)) as shown:
+    shown.waiting("nobody")
+    time.sleep(0.8)
+os._exit(0)
+"""
+    children.python(program).check()
