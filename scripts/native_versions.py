@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from gopher_mcp_python.native import elf, names, versions
+from gopher_mcp_python.native import elf, names, versions  # noqa: E402
 
 DISTRIBUTION = "gopher-mcp-python-native-linux-x64"
 PLATFORM = names.Platform("linux", "x64")
@@ -38,8 +38,9 @@ def cache_folder() -> Path:
 
 def published_versions() -> list[str]:
     """Every version that the package index offers, oldest first."""
-    text = subprocess.run([sys.executable, "-m", "pip", "index", "versions", DISTRIBUTION],
-                          check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        [sys.executable, "-m", "pip", "index", "versions", DISTRIBUTION], check=True, capture_output=True, text=True
+    ).stdout
     listed = re.search(r"^Available versions: (.+)$", text, re.MULTILINE)
     if listed is None:
         raise SystemExit(f"pip index names no version of {DISTRIBUTION}:\n{text}")
@@ -54,8 +55,22 @@ def wheel(version: str) -> Path:
     if not found:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:  # a broken download never looks like a wheel
-            subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
-                            "--dest", scratch, f"{DISTRIBUTION}=={version}"], check=True)
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "pip",
+                    "download",
+                    "--quiet",
+                    "--no-deps",
+                    "--only-binary",
+                    ":all:",
+                    "--dest",
+                    scratch,
+                    f"{DISTRIBUTION}=={version}",
+                ],
+                check=True,
+            )
             for path in Path(scratch).glob(pattern):
                 path.replace(folder / path.name)
         found = sorted(folder.glob(pattern))
@@ -115,8 +130,9 @@ def build(wanted: list[str]) -> dict[str, Any]:
 
 def render(table: dict[str, Any]) -> str:
     """One line per version: compact, and still a diff that can be read."""
-    rows = ",\n".join(f"  {json.dumps(key)}: {json.dumps(row, separators=(',', ':'))}"
-                      for key, row in table["versions"].items())
+    rows = ",\n".join(
+        f"  {json.dumps(key)}: {json.dumps(row, separators=(',', ':'))}" for key, row in table["versions"].items()
+    )
     return f'{{"distribution": {json.dumps(table["distribution"])}, "versions": {{\n{rows}\n}}}}\n'
 
 
@@ -134,7 +150,9 @@ def main(arguments: list[str] | None = None) -> int:
     if present == text:
         print(f"{target.name} is what the published wheels say")
         return 0
-    sys.stdout.writelines(difflib.unified_diff(present.splitlines(True), text.splitlines(True), "in the tree", "published"))
+    sys.stdout.writelines(
+        difflib.unified_diff(present.splitlines(True), text.splitlines(True), "in the tree", "published")
+    )
     print("Next: python scripts/native_versions.py")
     return 1
 

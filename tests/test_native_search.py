@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from gopher_mcp_python.ffi import _bridge
 from gopher_mcp_python.native import ldcache, names, openssl11, packages, search
 from gopher_mcp_python.native.names import Platform
 from gopher_mcp_python.native.report import Attempt, Report
 
 LINUX, MAC, WINDOWS = Platform("linux", "x64"), Platform("darwin", "arm64"), Platform("win32", "x64")
-ELF = b"\x7fELF\x02\x01\x01" + b"\0" * 9 + struct.pack("<HH", 3, 62) + b"\0" * 44
+ELF = Path(_bridge.__file__).read_bytes()  # a whole library of this machine
 MACHO = b"\xcf\xfa\xed\xfe" + struct.pack("<I", 0x0100000C) + b"\0" * 24
 PE = b"MZ" + b"\0" * 58 + struct.pack("<I", 64) + b"PE\0\0" + struct.pack("<H", 0x8664)
 CONTENT = {"linux": ELF, "darwin": MACHO, "win32": PE}
@@ -87,11 +88,13 @@ def test_other_names_are_not_the_library(platform: Platform, name: str) -> None:
 
 def test_versions_are_ordered_by_number() -> None:
     ordered = [None, "0.1.1", "0.1.2", "0.1.2.1", "0.1.9", "0.1.14", "0.1.39", "0.2", "0.10.0"]
-    assert sorted(ordered[::-1], key=names.version_key) == ordered
+    shuffled = ordered[::-1]
+    assert sorted(shuffled, key=names.version_key) == ordered
 
 
 @pytest.mark.parametrize(
-    ("machine", "arch"), [("x86_64", "x64"), ("AMD64", "x64"), ("aarch64", "arm64"), ("ARM64", "arm64"), ("riscv64", "riscv64")]
+    ("machine", "arch"),
+    [("x86_64", "x64"), ("AMD64", "x64"), ("aarch64", "arm64"), ("ARM64", "arm64"), ("riscv64", "riscv64")],
 )
 def test_machine_names(machine: str, arch: str) -> None:
     assert names.normal_arch(machine) == arch
@@ -109,8 +112,16 @@ def test_this_platform_is_named_as_the_vendor_names_it() -> None:
 @pytest.mark.parametrize(
     ("platform", "files", "best"),
     [
-        (LINUX, ["libgopher-orch.so", "libgopher-orch.so.0.1.9", "libgopher-orch.so.0.1.39"], "libgopher-orch.so.0.1.39"),
-        (MAC, ["libgopher-orch.dylib", "libgopher-orch.0.1.39.dylib", "libgopher-orch.0.2.dylib"], "libgopher-orch.0.2.dylib"),
+        (
+            LINUX,
+            ["libgopher-orch.so", "libgopher-orch.so.0.1.9", "libgopher-orch.so.0.1.39"],
+            "libgopher-orch.so.0.1.39",
+        ),
+        (
+            MAC,
+            ["libgopher-orch.dylib", "libgopher-orch.0.1.39.dylib", "libgopher-orch.0.2.dylib"],
+            "libgopher-orch.0.2.dylib",
+        ),
         (WINDOWS, ["gopher-orch.dll", "gopher-orch-0.1.100.dll", "gopher-orch-0.1.99.dll"], "gopher-orch-0.1.100.dll"),
     ],
 )
@@ -178,6 +189,7 @@ def test_an_empty_variable_is_no_variable(no_packages: Path) -> None:
     [
         (MACHO, "wrong platform: built for darwin arm64, this Python runs on linux x64"),
         (PE, "wrong platform: built for win32 x64, this Python runs on linux x64"),
+        (ELF[:5000], "cut short or damaged ELF file"),
         (b"", "empty file"),
         (b"not a library", "not a shared library (neither ELF, Mach-O nor PE)"),
     ],
@@ -187,7 +199,8 @@ def test_a_file_that_can_not_serve_says_why(tmp_path: Path, content: bytes, reas
     path.write_bytes(content)
     report = search.find(LINUX, {FIRST: str(path)})
     assert report.chosen is None
-    assert place(report, FIRST).reason == reason
+    said = place(report, FIRST).reason
+    assert said and said.startswith(reason)
 
 
 # ---- Packages -------------------------------------------------------------------------------------------------------
@@ -195,7 +208,11 @@ def test_a_file_that_can_not_serve_says_why(tmp_path: Path, content: bytes, reas
 
 @pytest.mark.parametrize(
     ("platform", "file", "version"),
-    [(LINUX, "libgopher-orch.so.0.1.39", "0.1.39"), (MAC, "libgopher-orch.0.1.39.dylib", "0.1.39"), (WINDOWS, "libgopher-orch.dll", None)],
+    [
+        (LINUX, "libgopher-orch.so.0.1.39", "0.1.39"),
+        (MAC, "libgopher-orch.0.1.39.dylib", "0.1.39"),
+        (WINDOWS, "libgopher-orch.dll", None),
+    ],
 )
 def test_the_package_is_found_and_never_imported(
     no_packages: Path, platform: Platform, file: str, version: str | None
@@ -275,7 +292,9 @@ def test_the_cache_agrees_with_ldconfig() -> None:
     assert ldcache.read_cache("x64") == listed
 
 
-@pytest.mark.parametrize("content", [b"", b"glibc-ld.so.cache1.1", b"glibc-ld.so.cache1.1" + b"\xff" * 60, b"junk" * 100])
+@pytest.mark.parametrize(
+    "content", [b"", b"glibc-ld.so.cache1.1", b"glibc-ld.so.cache1.1" + b"\xff" * 60, b"junk" * 100]
+)
 def test_a_damaged_cache_is_no_cache(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "cache"
     path.write_bytes(content)
@@ -312,19 +331,26 @@ def test_a_file_of_openssl_means_its_folder(tmp_path: Path) -> None:
          "libcrypto.so.1.1: not a shared library (neither ELF, Mach-O nor PE)"),
         (lambda folder: [fill(folder, LINUX, "libssl.so.1.1"), (folder / "libcrypto.so.1.1").write_bytes(MACHO)],
          "libcrypto.so.1.1: wrong platform: built for darwin arm64, this Python runs on linux x64"),
+        (lambda folder: [fill(folder, LINUX, "libssl.so.1.1"), (folder / "libcrypto.so.1.1").write_bytes(ELF[:5000])],
+         "libcrypto.so.1.1: cut short or damaged ELF file"),
     ],
 )  # fmt: skip
 def test_a_named_openssl_that_can_not_serve_ends_the_search(tmp_path: Path, prepare: object, reason: str) -> None:
     folder = tmp_path / "given"
     prepare(folder)  # type: ignore[operator]
-    (only,) = openssl11.find(LINUX, package_lib=str(openssl(tmp_path / "elsewhere")), environ={openssl11.VARIABLE: str(folder)})
-    assert only.reason == reason
+    (only,) = openssl11.find(
+        LINUX, package_lib=str(openssl(tmp_path / "elsewhere")), environ={openssl11.VARIABLE: str(folder)}
+    )
+    assert only.reason and only.reason.startswith(reason)
 
 
 @pytest.mark.parametrize("via", ["native package", "LD_LIBRARY_PATH", "known folder"])
 def test_known_places_of_openssl(tmp_path: Path, via: str) -> None:
     folder = openssl(tmp_path / "prefix" / "lib")
-    environ = {"LD_LIBRARY_PATH": {"LD_LIBRARY_PATH": str(folder)}, "known folder": {"CONDA_PREFIX": str(tmp_path / "prefix")}}
+    environ = {
+        "LD_LIBRARY_PATH": {"LD_LIBRARY_PATH": str(folder)},
+        "known folder": {"CONDA_PREFIX": str(tmp_path / "prefix")},
+    }
     package_lib = str(folder) if via == "native package" else None
     found = openssl11.find(LINUX, package_lib=package_lib, environ=environ.get(via, {}))
     assert openssl11.folder_of(found) == str(folder)
@@ -344,7 +370,7 @@ def test_homebrew_is_a_known_place_on_macos() -> None:
         ('ID=debian\nVERSION_ID="11"\n', "sudo apt install libssl1.1"),
         ('ID=ubuntu\nID_LIKE=debian\nVERSION_ID="20.04"\n', "sudo apt install libssl1.1"),
         ('ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\n', "export GOPHER_MCP_ENGINE=embedded"),
-        ('ID=fedora\nVERSION_ID=39\n', "sudo dnf install openssl1.1"),
+        ("ID=fedora\nVERSION_ID=39\n", "sudo dnf install openssl1.1"),
         ('ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.3"\n', "sudo dnf install compat-openssl11"),
         ("", "export GOPHER_MCP_ENGINE=embedded"),
     ],

@@ -260,7 +260,7 @@ def _remedy(engine: str | None, requested: str, native: dict[str, Any], embedded
         return "unset GOPHER_MCP_ENGINE"
     if engine is None and not embedded["usable"] and requested != "native":
         return "pip install --upgrade gopher-mcp-python"
-    if engine == "native" or requested == "embedded" or native["package"] is None and not native["overridden_by"]:
+    if engine == "native" or requested == "embedded" or (native["package"] is None and not native["overridden_by"]):
         return None if engine else "unset GOPHER_MCP_ENGINE"
     remedy: str | None = native["remedy"]
     return remedy

@@ -19,7 +19,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "doctor",
         help="what works on this machine, and what to do about the rest",
-        description="Looks at everything that decides whether agents can run here. Exit code 1 when the main job can't.",
+        description="Looks at all that decides whether agents can run here. Exit code 1 when they can't.",
     )
     parser.add_argument("--json", action="store_true", help="print the whole report as one JSON object")
 
@@ -36,12 +36,19 @@ def run(args: argparse.Namespace) -> int:
 def render(found: Diagnosis) -> str:
     """The report for people, no line wider than 80 columns (paths that are longer are not cut)."""
     sections = [
-        ("Verdict", _verdict(found)), ("Python", _python(found)), ("Native library", _native(found.native)),
-        ("Places tried", _places(found.native["attempts"])), ("OpenSSL 1.1", _openssl(found.native)),
-        ("Shared names", _clashes(found.native["clashes"])), ("Built-in engine", _embedded(found)),
+        ("Verdict", _verdict(found)),
+        ("Python", _python(found)),
+        ("Native library", _native(found.native)),
+        ("Places tried", _places(found.native["attempts"])),
+        ("OpenSSL 1.1", _openssl(found.native)),
+        ("Shared names", _clashes(found.native["clashes"])),
+        ("Built-in engine", _embedded(found)),
     ]
-    blocks = ["\n".join([title, *(line for text in lines for line in _wrap(text))])
-              for title, generator in sections if (lines := list(generator))]
+    blocks = [
+        "\n".join([title, *(line for text in lines for line in _wrap(text))])
+        for title, generator in sections
+        if (lines := list(generator))
+    ]
     return "\n\n".join(blocks)
 
 
@@ -63,12 +70,16 @@ def _name(engine: str | None) -> str:
 
 def _python(found: Diagnosis) -> Iterator[str]:
     python, package = found.python, found.package
-    yield f"{python['implementation']} {python['version']} on {python['platform']} {python['machine']}" + (f", {python['libc']}" if python["libc"] else "")
+    yield f"{python['implementation']} {python['version']} on {python['platform']} {python['machine']}" + (
+        f", {python['libc']}" if python["libc"] else ""
+    )
     yield python["executable"]
     yield f"gopher-mcp-python {package['version']}"
     if package["extension"]:
         yield f"extension module: {package['extension']}"
-        sizes = ", ".join(f"{name.removeprefix('gopher_orch_')} {size}" for name, size in package["struct_sizes"].items())
+        sizes = ", ".join(
+            f"{name.removeprefix('gopher_orch_')} {size}" for name, size in package["struct_sizes"].items()
+        )
         yield f"struct sizes in bytes: {sizes}"
     else:
         yield f"extension module can't be imported: {package['extension_error']}"
@@ -79,7 +90,9 @@ def _native(native: dict[str, Any]) -> Iterator[str]:
         yield f"{native['package'] or 'no native package'}: not usable" if native["package"] else "not installed"
     else:
         version = native["version"] or "unknown version"
-        yield f"libgopher-orch {version}" + (f" (told by the {native['version_source']})" if native["version_source"] else "")
+        yield f"libgopher-orch {version}" + (
+            f" (told by the {native['version_source']})" if native["version_source"] else ""
+        )
         yield f"{native['path']} (found via {native['found_via']})"
         yield "opens: " + ("yes" if native["opened"] else f"no, {_why_not(native)}")
     verdict = native["verdict"]
@@ -146,5 +159,11 @@ def _embedded(found: Diagnosis) -> Iterator[str]:
 
 def _wrap(text: str) -> list[str]:
     indent = "  " + " " * (len(text) - len(text.lstrip()))
-    return textwrap.wrap(text.strip(), WIDTH, initial_indent=indent, subsequent_indent=indent + "  ",
-                         break_long_words=False, break_on_hyphens=False) or [indent]
+    return textwrap.wrap(
+        text.strip(),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [indent]

@@ -31,14 +31,27 @@ def platforms_of(path: str) -> list[Platform]:
         return [Platform("darwin", arch) for arch in _fat_archs(path, head)]
     if head[:2] == b"MZ":
         return [Platform("win32", _pe_arch(path))]
-    raise BadLibrary(f"{path}: empty file" if not head else f"{path}: not a shared library (neither ELF, Mach-O nor PE)")
+    raise BadLibrary(
+        f"{path}: empty file" if not head else f"{path}: not a shared library (neither ELF, Mach-O nor PE)"
+    )
 
 
-def mismatch(path: str, wanted: Platform) -> str | None:
-    """Why the file can't be loaded on `wanted`, or None. Raises like `platforms_of`."""
-    found = platforms_of(path)
-    if any(platform == wanted for platform in found):
-        return None
+def unfit(path: str, wanted: Platform) -> str | None:
+    """Why the file must not be loaded on `wanted`, or None: wrong platform, no library, cut short.
+
+    A file that was cut short (a full disk, a broken download) is no harmless thing to try: the loader dies of it.
+
+    Raises:
+        OSError: the file can't be read.
+    """
+    try:
+        found = platforms_of(path)
+        if any(platform == wanted for platform in found):
+            if wanted.os == "linux":
+                elf.read(path)
+            return None
+    except BadLibrary as error:
+        return str(error).removeprefix(f"{path}: ")
     built_for = " and ".join(f"{platform.os} {platform.arch}" for platform in found)
     return f"wrong platform: built for {built_for}, this Python runs on {wanted.os} {wanted.arch}"
 

@@ -1,9 +1,9 @@
 """The vendor's copies of other people's libraries, and which of the host's copies must be opened before them.
 
-The loader knows a library by its SONAME alone: once the vendor's libsqlite3.so.0 is in the process, whatever else asks for
-libsqlite3.so.0 gets that copy, however old it is (``import sqlite3``: "undefined symbol: sqlite3_deserialize"). A host's
-copy that is opened first serves both sides, since a SONAME promises compatibility to older users. So the host's copy of a
-clashing library goes first when that is
+The loader knows a library by its SONAME alone: once the vendor's libsqlite3.so.0 is in the process, whatever else asks
+for libsqlite3.so.0 gets that copy, however old it is (``import sqlite3``: "undefined symbol: sqlite3_deserialize"). A
+host's copy that is opened first serves both sides, since a SONAME promises compatibility to older users. So the host's
+copy of a clashing library goes first when that is
 
 - needed: it exports something that the vendor's copy lacks, so a user of it could fail, and
 - safe: all that the vendor's remaining files import from it is there, and so are the libraries that it needs itself.
@@ -59,13 +59,11 @@ def order(clashes: list[Clash]) -> list[Clash]:
     return [clash for clash in clashes if clash.opened_first]
 
 
-def _settle(
-    shipped: _Shipped, host: dict[str, elf.Elf], needed: set[str]
-) -> tuple[set[str], dict[str, str]]:
+def _settle(shipped: _Shipped, host: dict[str, elf.Elf], needed: set[str]) -> tuple[set[str], dict[str, str]]:
     """The largest set that is needed and safe; what fell out of it, with the reason.
 
-    Whoever is opened brings its own clashing dependencies along, so those must be safe, too; and whoever falls out stays
-    the vendor's and may then need what a host's copy of another lacks. Hence rounds until nothing changes.
+    Whoever is opened brings its own clashing dependencies along, so those must be safe, too; and whoever falls out
+    stays the vendor's and may then need what a host's copy of another lacks. Hence rounds until nothing changes.
     """
     refused: dict[str, str] = {}
     while True:
@@ -99,7 +97,7 @@ def _unsafe(
         if user.soname in first:
             continue  # replaced by the host's copy as well
         for symbol, version in user.undefined:
-            if symbol in ours and not ((symbol, version) in offered or version is None and symbol in plain):
+            if symbol in ours and not ((symbol, version) in offered or (version is None and symbol in plain)):
                 at = f"@{version}" if version else ""
                 return f"the host's copy lacks {symbol}{at}, which {user.soname} needs"
     return None
@@ -153,7 +151,9 @@ def _read_host(path: str | None, library: str) -> elf.Elf | None:
 
 def _host_finder(platform: Platform) -> FindHost:
     """Where this interpreter's own extension modules would get a library: conda's folder, RUNPATHs, the system."""
-    folders = [os.path.join(sys.base_prefix, "lib")] if os.path.isdir(os.path.join(sys.base_prefix, "conda-meta")) else []
+    folders = (
+        [os.path.join(sys.base_prefix, "lib")] if os.path.isdir(os.path.join(sys.base_prefix, "conda-meta")) else []
+    )
     spec = importlib.util.find_spec("_sqlite3")
     if spec is not None and spec.origin and os.path.isfile(spec.origin):
         try:

@@ -15,8 +15,11 @@ OPTIONS_SYMBOL = "gopher_orch_agent_create_by_json_with_options"
 EVENTS_SYMBOL = "gopher_orch_agent_set_event_callback"
 ROUTED_SYMBOL = "gopher_orch_agent_create_by_url"
 REQUIRED = (
-    "gopher_orch_agent_create_by_json", "gopher_orch_agent_run", "gopher_orch_agent_release",
-    "gopher_orch_last_error", "gopher_orch_free",
+    "gopher_orch_agent_create_by_json",
+    "gopher_orch_agent_run",
+    "gopher_orch_agent_release",
+    "gopher_orch_last_error",
+    "gopher_orch_free",
 )
 
 Status = Literal["good", "limited", "too_old", "unknown", "unusable"]
@@ -24,8 +27,8 @@ Status = Literal["good", "limited", "too_old", "unknown", "unusable"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What can be relied on. `certain` is False where elicitation support could only be guessed; `evidence` says how it is
-    known. `retry_fix` None: not known."""
+    """What can be relied on. `certain` is False where elicitation support could only be guessed; `evidence` says how
+    it is known. `retry_fix` None: not known."""
 
     status: Status
     usable: bool
@@ -75,14 +78,39 @@ def verdict(
     notes = _notes(header, library, extension, package)
     missing = sorted(name for name in required if name not in symbols)
     if missing:
-        return Verdict("unusable", False, False, True, False, False, False, False, "exported functions",
-                       f"this is no usable libgopher-orch: it lacks {', '.join(missing)}", upgrade, notes)
+        return Verdict(
+            "unusable",
+            False,
+            False,
+            True,
+            False,
+            False,
+            False,
+            False,
+            "exported functions",
+            f"this is no usable libgopher-orch: it lacks {', '.join(missing)}",
+            upgrade,
+            notes,
+        )
     elicitation, certain, evidence = _elicitation(
-        library, source, SUPPORT_SYMBOL in symbols, supports_elicitation, OPTIONS_SYMBOL in symbols, elicitation_text)
+        library, source, SUPPORT_SYMBOL in symbols, supports_elicitation, OPTIONS_SYMBOL in symbols, elicitation_text
+    )
     retry_fix = None if library is None else version_key(library) >= version_key(RETRY_FIX_SINCE)
     status, summary, remedy = _conclusion(library, elicitation, certain, retry_fix, evidence, upgrade)
-    return Verdict(status, True, elicitation, certain, retry_fix, OPTIONS_SYMBOL in symbols, EVENTS_SYMBOL in symbols,
-                   ROUTED_SYMBOL in symbols, evidence, summary, remedy, notes)
+    return Verdict(
+        status,
+        True,
+        elicitation,
+        certain,
+        retry_fix,
+        OPTIONS_SYMBOL in symbols,
+        EVENTS_SYMBOL in symbols,
+        ROUTED_SYMBOL in symbols,
+        evidence,
+        summary,
+        remedy,
+        notes,
+    )
 
 
 def _elicitation(
@@ -106,11 +134,17 @@ def _conclusion(
 ) -> tuple[Status, str, str | None]:
     name = f"libgopher-orch {library}" if library else "this libgopher-orch of unknown version"
     if not certain:
-        return ("unknown", f"{name} {'probably answers' if elicitation else 'may not answer'} elicitations ({evidence})",
-                "name the file with its version (libgopher-orch.so.X.Y.Z), or: " + upgrade)
+        return (
+            "unknown",
+            f"{name} {'probably answers' if elicitation else 'may not answer'} elicitations ({evidence})",
+            "name the file with its version (libgopher-orch.so.X.Y.Z), or: " + upgrade,
+        )
     if not elicitation:
-        return ("too_old", f"{name} is too old for elicitation: {ELICITATION_SINCE} or newer is needed ({evidence})",
-                upgrade)
+        return (
+            "too_old",
+            f"{name} is too old for elicitation: {ELICITATION_SINCE} or newer is needed ({evidence})",
+            upgrade,
+        )
     if retry_fix is False:
         fix = f"the fix for the retry after sign-in over streamable HTTP ({RETRY_FIX_SINCE} or newer)"
         return "limited", f"{name} answers elicitations but lacks {fix}", upgrade
@@ -124,6 +158,8 @@ def _notes(header: str, library: str | None, extension: str | None, package: str
     if library is not None and version_key(library) > version_key(header):
         notes.append(f"version {library} is newer than {header}, the newest that this package was checked against")
     if extension is not None and package is not None and extension != package:
-        notes.append(f"the extension module was built for {extension} and this is {package}: "
-                     "pip install --force-reinstall --no-deps gopher-mcp-python")
+        notes.append(
+            f"the extension module was built for {extension} and this is {package}: "
+            "pip install --force-reinstall --no-deps gopher-mcp-python"
+        )
     return tuple(notes)

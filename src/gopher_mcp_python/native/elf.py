@@ -23,7 +23,12 @@ _PT_LOAD, _PT_DYNAMIC, _PT_NOTE = 1, 2, 4
 _DT_NEEDED, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 6, 10, 14, 15, 29
 _DT_HASH, _DT_GNU_HASH = 4, 0x6FFFFEF5
 _DT_VERSYM, _DT_VERDEF, _DT_VERDEFNUM, _DT_VERNEED, _DT_VERNEEDNUM = (
-    0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF)
+    0x6FFFFFF0,
+    0x6FFFFFFC,
+    0x6FFFFFFD,
+    0x6FFFFFFE,
+    0x6FFFFFFF,
+)
 _GLOBAL = 1  # symbol bindings: weak is 2, unique is 10
 _VISIBLE = (1, 2, 10)
 _NT_GNU_BUILD_ID = 3
@@ -36,8 +41,15 @@ class BadLibrary(ValueError):
 class _Layout:
     """Where the fields of one ELF class stand."""
 
-    def __init__(self, header: str, program: str, program_order: tuple[int, int, int, int], dynamic: str, symbol: str,
-                 symbol_order: tuple[int, int, int]) -> None:
+    def __init__(
+        self,
+        header: str,
+        program: str,
+        program_order: tuple[int, int, int, int],
+        dynamic: str,
+        symbol: str,
+        symbol_order: tuple[int, int, int],
+    ) -> None:
         self.header = header
         self.program = program
         self.program_order = program_order  # indices of type, offset, vaddr, filesz
@@ -55,8 +67,17 @@ _LAYOUTS = {
 class Elf:
     """One ELF file. Names are read when they are asked for."""
 
-    def __init__(self, path: str, machine: int, data: _Reader, layout: _Layout, endian: str,
-                 headers: _ProgramHeaders, tags: dict[int, int], needed: list[int]) -> None:
+    def __init__(
+        self,
+        path: str,
+        machine: int,
+        data: _Reader,
+        layout: _Layout,
+        endian: str,
+        headers: _ProgramHeaders,
+        tags: dict[int, int],
+        needed: list[int],
+    ) -> None:
         self.path = path
         self.arch = MACHINES.get(machine, f"machine {machine}")
         self.bits = 64 if layout is _LAYOUTS[2] else 32
@@ -139,8 +160,9 @@ class Elf:
         """The version of each dynamic symbol, None for those without."""
         if _DT_VERSYM not in self._dynamic or not count:
             return [None] * count
-        table = struct.unpack(f"{self._endian}{count}H", self._data.read(
-            self._offset(self._dynamic[_DT_VERSYM]), 2 * count))
+        table = struct.unpack(
+            f"{self._endian}{count}H", self._data.read(self._offset(self._dynamic[_DT_VERSYM]), 2 * count)
+        )
         names = {**dict(self._version_definitions()), **dict(self._version_needs())}
         return [names.get(index & 0x7FFF) for index in table]
 
@@ -217,7 +239,7 @@ class Elf:
             name_size, size, kind = struct.unpack_from(self._endian + "III", data, at)
             start = at + 12
             content = start + (name_size + 3 & ~3)
-            yield kind, data[start:start + name_size], data[content:content + size]
+            yield kind, data[start : start + name_size], data[content : content + size]
             at = content + (size + 3 & ~3)
 
 
@@ -252,6 +274,7 @@ def _program_headers(
     dynamic: tuple[int, int] | None = None
     for entry in struct.iter_unpack(endian + layout.program, data.read(table, count * entry_size)):
         if entry[kind] == _PT_LOAD:
+            data.check(entry[offset], entry[length])  # the loader would map it all and die of a bus error
             segments.append((entry[address], entry[offset], entry[length]))
         elif entry[kind] == _PT_NOTE:
             notes.append((entry[offset], entry[length]))
@@ -283,7 +306,7 @@ class _Reader:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115  closed with this object
+        self._file = open(path, "rb", buffering=0)
         self._size = os.fstat(self._file.fileno()).st_size
         self._head = self._file.read(4096) or b""  # all headers of a usual library: saves system calls at import
 
@@ -292,11 +315,19 @@ class _Reader:
         if file is not None:
             file.close()
 
+    def check(self, offset: int, size: int) -> None:
+        """Whether the file has these bytes."""
+        if offset < 0 or size < 0 or offset + size > self._size:
+            raise BadLibrary(
+                f"{self.path}: cut short or damaged ELF file "
+                f"({size} bytes at {offset} wanted, the file has {self._size})"
+            )
+
     def read(self, offset: int, size: int) -> bytes:
+        self.check(offset, min(size, _MAX_TABLE + 1))
+        if size > _MAX_TABLE:
+            raise BadLibrary(f"{self.path}: damaged ELF file (a table of {size} bytes)")
         end = offset + size
-        if offset < 0 or size < 0 or size > _MAX_TABLE or end > self._size:
-            raise BadLibrary(f"{self.path}: cut short or damaged ELF file "
-                             f"({size} bytes at {offset} wanted, the file has {self._size})")
         if end <= len(self._head):
             return self._head[offset:end]
         self._file.seek(offset)
@@ -313,4 +344,4 @@ class _Reader:
 
 def _text(table: bytes, start: int) -> str:
     end = table.find(b"\0", start)
-    return table[start:end if end >= 0 else len(table)].decode("utf-8", "replace")
+    return table[start : end if end >= 0 else len(table)].decode("utf-8", "replace")

@@ -1,7 +1,7 @@
 """Where the Linux loader would find a shared library, without asking it to load one.
 
-Follows ld.so(8): LD_LIBRARY_PATH, the library's own RUNPATH, /etc/ld.so.cache, the default folders. The cache's layout is
-glibc's "glibc-ld.so.cache1.1"; a system without it (musl) is served by the default folders alone.
+Follows ld.so(8): LD_LIBRARY_PATH, the library's own RUNPATH, /etc/ld.so.cache, the default folders. The cache's layout
+is glibc's "glibc-ld.so.cache1.1"; a system without it (musl) is served by the default folders alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 CACHE = "/etc/ld.so.cache"
 _NEW_MAGIC = b"glibc-ld.so.cache1.1"
-_MULTIARCH = {"x64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu", "x86": "i386-linux-gnu", "arm": "arm-linux-gnueabihf"}
+_MULTIARCH = {
+    "x64": "x86_64-linux-gnu",
+    "arm64": "aarch64-linux-gnu",
+    "x86": "i386-linux-gnu",
+    "arm": "arm-linux-gnueabihf",
+}
 _FLAGS = {"x64": 0x0303, "arm64": 0x0A03, "x86": 0x0003, "arm": 0x0903}  # ELF, libc6, architecture
 
 
@@ -24,7 +29,7 @@ def default_folders(arch: str) -> list[str]:
     multiarch = _MULTIARCH.get(arch)
     wide = "lib64" if arch in ("x64", "arm64") else "lib"
     folders = [f"/lib/{multiarch}", f"/usr/lib/{multiarch}"] if multiarch else []
-    return folders + [f"/{wide}", f"/usr/{wide}", "/lib", "/usr/lib"]
+    return [*folders, f"/{wide}", f"/usr/{wide}", "/lib", "/usr/lib"]
 
 
 def read_cache(arch: str, path: str = CACHE) -> dict[str, str]:
@@ -44,15 +49,15 @@ def read_cache(arch: str, path: str = CACHE) -> dict[str, str]:
 
 
 def _entries(data: bytes, start: int, wanted: int | None) -> dict[str, str]:
-    # 20 bytes magic, u32 count, u32 string bytes, 20 bytes of flags and reserve; entries of i32 flags, u32 key, u32 value,
-    # u32 OS version, u64 hardware capabilities. Offsets count from the new header.
+    # 20 bytes magic, u32 count, u32 string bytes, 20 bytes of flags and reserve; entries of i32 flags, u32 key, u32
+    # value, u32 OS version, u64 hardware capabilities. Offsets count from the new header.
     (count,) = struct.unpack_from("<I", data, start + 20)
     found: dict[str, str] = {}
-    for flags, key, value, _, _ in struct.iter_unpack("<iIIIQ", data[start + 48:start + 48 + 24 * count]):
+    for flags, key, value, _, _ in struct.iter_unpack("<iIIIQ", data[start + 48 : start + 48 + 24 * count]):
         if wanted is None or flags == wanted:
-            name = data[start + key:data.index(b"\0", start + key)].decode("utf-8", "replace")
+            name = data[start + key : data.index(b"\0", start + key)].decode("utf-8", "replace")
             if name not in found:
-                found[name] = data[start + value:data.index(b"\0", start + value)].decode("utf-8", "replace")
+                found[name] = data[start + value : data.index(b"\0", start + value)].decode("utf-8", "replace")
     return found
 
 

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("gopher_mcp_python.native")
 _ELICITATION_TEXT = b"No MCP elicitation callback configured"
-LOG_LEVELS = {"trace": 0, "debug": 1, "info": 2, "warning": 3, "warn": 3, "error": 4, "critical": 5, "off": 8, "silent": 8}
+LOG_LEVELS = {
+    "trace": 0,
+    "debug": 1,
+    "info": 2,
+    "warning": 3,
+    "warn": 3,
+    "error": 4,
+    "critical": 5,
+    "off": 8,
+    "silent": 8,
+}
 ERRORS_ONLY = 4  # the vendor's scale: 0 everything, 8 silent; debug levels print queries, arguments and results
 
 
@@ -101,12 +111,19 @@ def _open(place: Attempt, report: Report) -> LoadedLibrary:
     from ..ffi import _bridge
 
     prepare(place, report, _bridge.preload)
+    if report.damaged:  # the loader dies of a file that was cut short
+        raise OSError(f"a library that it needs is damaged: {report.damaged[0]}")
     library = _bridge.Library.open(place.path)
-    result = judge(place, {name for name, there in library.symbols().items() if there},
-                   [symbol.name for symbol in _bridge.symbol_table() if symbol.required])
+    result = judge(
+        place,
+        {name for name, there in library.symbols().items() if there},
+        [symbol.name for symbol in _bridge.symbol_table() if symbol.required],
+    )
     library.set_log_level(log_level(os.environ))
     _log.debug("libgopher-orch %s opened (found via %s): %s", place.version, place.found_via, result.summary)
-    return LoadedLibrary(library, place.version, result.elicitation, result.events, bool(result.retry_fix), report, result)
+    return LoadedLibrary(
+        library, place.version, result.elicitation, result.events, bool(result.retry_fix), report, result
+    )
 
 
 def prepare(place: Attempt, report: Report, preload: Callable[[str], None] | None = None) -> None:
@@ -115,27 +132,27 @@ def prepare(place: Attempt, report: Report, preload: Callable[[str], None] | Non
     Nothing that fails here is an error: the loader's own verdict on the library itself counts.
     """
     platform = names.current()
-    package_lib = os.path.dirname(place.path)
-    report.missing = _missing(place.path, platform)
+    needed = _needs(place.path, platform)
+    report.missing, report.damaged = needed.missing, needed.damaged
     report.clashes = clashes.find(place.path, platform)
     if preload is not None:
         system = Resolver(platform.arch)
         report.clashes = [_open_clash(clash, system, preload) for clash in report.clashes]
     wanted = set(openssl11.library_names(platform))
     if wanted & set(report.missing) or os.environ.get(openssl11.VARIABLE):
-        report.openssl11 = openssl11.find(platform, package_lib=package_lib)
+        report.openssl11 = openssl11.find(platform, package_lib=os.path.dirname(place.path))
         folder = openssl11.folder_of(report.openssl11)
         if folder is not None:
             _open_openssl(folder, platform, report, preload)
 
 
-def _missing(path: str, platform: names.Platform) -> list[str]:
-    if platform.os != "linux":
-        return []
-    try:
-        return needs.missing_libraries(path, Resolver(platform.arch))
-    except (elf.BadLibrary, OSError):
-        return []
+def _needs(path: str, platform: names.Platform) -> needs.Needs:
+    if platform.os == "linux":
+        try:
+            return needs.of(path, Resolver(platform.arch))
+        except (elf.BadLibrary, OSError):
+            pass  # it was read a moment ago: the loader says it better
+    return needs.Needs()
 
 
 def _open_clash(clash: Clash, system: Resolver, preload: Callable[[str], None]) -> Clash:
@@ -150,17 +167,17 @@ def _open_clash(clash: Clash, system: Resolver, preload: Callable[[str], None]) 
     return clash
 
 
-def _open_openssl(
-    folder: str, platform: names.Platform, report: Report, preload: Callable[[str], None] | None
-) -> None:
+def _open_openssl(folder: str, platform: names.Platform, report: Report, preload: Callable[[str], None] | None) -> None:
     try:
         for name in openssl11.library_names(platform):
             if preload is not None:
                 preload(os.path.join(folder, name))
             report.missing = [soname for soname in report.missing if soname != name]
     except OSError as error:
-        report.openssl11 = [attempt.failed(f"could not be opened: {error}") if attempt.usable else attempt
-                            for attempt in report.openssl11]
+        report.openssl11 = [
+            attempt.failed(f"could not be opened: {error}") if attempt.usable else attempt
+            for attempt in report.openssl11
+        ]
 
 
 def judge(place: Attempt, symbols: set[str], required: list[str] | tuple[str, ...] = compat.REQUIRED) -> compat.Verdict:
@@ -168,9 +185,17 @@ def judge(place: Attempt, symbols: set[str], required: list[str] | tuple[str, ..
     from .. import __version__ as package
 
     text = None if place.version else _has_elicitation_text(place.path)
-    return compat.verdict(compat.HEADER_VERSION, place.version, _extension_version(), package, symbols=symbols,
-                          source=place.version_source, required=required, elicitation_text=text,
-                          distribution=names.current().distribution)
+    return compat.verdict(
+        compat.HEADER_VERSION,
+        place.version,
+        _extension_version(),
+        package,
+        symbols=symbols,
+        source=place.version_source,
+        required=required,
+        elicitation_text=text,
+        distribution=names.current().distribution,
+    )
 
 
 def _extension_version() -> str | None:
@@ -188,7 +213,7 @@ def _has_elicitation_text(path: str) -> bool | None:
 
 
 def log_level(environ: Mapping[str, str]) -> int:
-    """The vendor's log level: ``GOPHER_MCP_LOG_LEVEL`` (0 to 8, or a name), else debug when DEBUG is set, else errors."""
+    """The vendor's log level: ``GOPHER_MCP_LOG_LEVEL`` (0 to 8, or a name), else debug with DEBUG, else errors."""
     value = environ.get("GOPHER_MCP_LOG_LEVEL", "").strip().lower()
     if value.isdigit():
         return min(int(value), 8)

@@ -31,8 +31,16 @@ _LOADER_NAMES = {
     "win32": ("libgopher-orch.dll", "gopher-orch.dll"),
 }
 _ARCHITECTURES = {
-    "x86_64": "x64", "amd64": "x64", "x64": "x64", "aarch64": "arm64", "arm64": "arm64",
-    "i386": "x86", "i486": "x86", "i586": "x86", "i686": "x86", "x86": "x86",
+    "x86_64": "x64",
+    "amd64": "x64",
+    "x64": "x64",
+    "aarch64": "arm64",
+    "arm64": "arm64",
+    "i386": "x86",
+    "i486": "x86",
+    "i586": "x86",
+    "i686": "x86",
+    "x86": "x86",
 }
 
 
@@ -101,7 +109,7 @@ def is_library_name(name: str, platform: Platform) -> bool:
 
 
 def version_in_name(name: str, platform: Platform) -> str | None:
-    """The version that a file name carries: ``libgopher-orch.so.0.1.39`` -> ``0.1.39``; ``.so`` and ``.so.0`` -> None."""
+    """The version in a file name: ``libgopher-orch.so.0.1.39`` -> ``0.1.39``; ``.so`` and ``.so.0`` -> None."""
     version = _version_part(name, platform)
     return version if version and "." in version else None
 
@@ -125,7 +133,7 @@ def _version_part(name: str, platform: Platform) -> str | None:
         name = name.lower()
     for start in starts:
         if name.startswith(start) and name.endswith(end) and len(name) >= len(start) + len(end):
-            version = name[len(start):len(name) - len(end)]
+            version = name[len(start) : len(name) - len(end)]
             if not version:
                 return ""
             if version[0] in separators and all(_is_number(part) for part in version[1:].split(".")):

@@ -7,19 +7,32 @@ import os
 from . import elf
 from .ldcache import Resolver
 
+_OWN = ("libgopher-", "libcurl.")  # the vendor's files, and the one that needs OpenSSL, too
 
-def missing_libraries(path: str, resolver: Resolver, *, deep: bool = True) -> list[str]:
-    """Sonames that the loader would not find for `path` or for what lies beside it, in order of discovery.
+
+class Needs:
+    """What the loader would not find, and what it must not be given. Sonames, in order of discovery."""
+
+    __slots__ = ("damaged", "missing")
+
+    def __init__(self) -> None:
+        self.missing: list[str] = []
+        self.damaged: list[str] = []  # "name: what is wrong"
+
+
+def of(path: str, resolver: Resolver, *, deep: bool = True) -> Needs:
+    """What `path` and the files beside it need.
 
     `deep` False follows only the vendor's own files (the import check, which has milliseconds); a file of the system
     is never followed: its package manager has seen to that.
 
     Raises:
-        elf.BadLibrary, OSError: `path` itself can't be read; damaged files beside it are left to the loader.
+        elf.BadLibrary, OSError: `path` itself can't be read.
     """
+    needs = Needs()
     first = elf.read(path)
     here = os.path.dirname(os.path.abspath(path))
-    seen, missing = {os.path.basename(path), first.soname}, []
+    seen = {os.path.basename(path), first.soname}
     waiting = [first]
     while waiting:
         file = waiting.pop()
@@ -30,14 +43,17 @@ def missing_libraries(path: str, resolver: Resolver, *, deep: bool = True) -> li
             seen.add(soname)
             found = resolver.find(soname, runpath)
             if found is None:
-                missing.append(soname)
-            elif os.path.dirname(found) == here and (deep or soname.startswith(("libgopher-", "libcurl."))):
-                waiting.extend(_read_quietly(found))
-    return missing
+                needs.missing.append(soname)
+            elif os.path.dirname(found) == here and (deep or soname.startswith(_OWN)):
+                waiting.extend(_read(found, soname, needs))
+    return needs
 
 
-def _read_quietly(path: str) -> list[elf.Elf]:
+def _read(path: str, soname: str, needs: Needs) -> list[elf.Elf]:
     try:
         return [elf.read(path)]
-    except (elf.BadLibrary, OSError):
-        return []
+    except elf.BadLibrary as error:
+        needs.damaged.append(f"{soname}: {str(error).removeprefix(path + ': ')}")
+    except OSError as error:
+        needs.damaged.append(f"{soname}: can't be read: {error.strerror or error}")
+    return []

@@ -1,7 +1,8 @@
 """Finds OpenSSL 1.1, which the published Linux libraries need and newer systems no longer have.
 
-Opened first by absolute path (libcrypto, then libssl), it satisfies the vendor's library by its SONAME: no LD_LIBRARY_PATH
-is needed, and OpenSSL 3 of the interpreter's own ``ssl`` module stays untouched beside it (their symbols are versioned).
+Opened first by absolute path (libcrypto, then libssl), it satisfies the vendor's library by its SONAME: no
+LD_LIBRARY_PATH is needed, and OpenSSL 3 of the interpreter's own ``ssl`` module stays untouched beside it (their
+symbols are versioned).
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import os
 import sys
 
 from . import binary
-from .elf import BadLibrary
 from .ldcache import Resolver, default_folders
 from .names import Platform
 
@@ -46,8 +46,9 @@ def find(
     attempts: list[Attempt] = []
     for via, folder in _distinct(_places(platform, package_lib, environ)):
         reason = _unfit(folder, platform)
-        attempts.append(Attempt(via, folder, reason=reason) if reason else
-                        Attempt(via, os.path.abspath(folder), "1.1", "file name"))
+        attempts.append(
+            Attempt(via, folder, reason=reason) if reason else Attempt(via, os.path.abspath(folder), "1.1", "file name")
+        )
         if attempts[-1].usable or via == VARIABLE:
             break
     return attempts
@@ -101,8 +102,15 @@ def _prefixes(platform: Platform, environ: Mapping[str, str]) -> list[str]:
         return [*folders, r"C:\Program Files\OpenSSL-Win64\bin"]
     brew = ["/opt/homebrew", "/usr/local"] if platform.os == "darwin" else ["/home/linuxbrew/.linuxbrew"]
     folders += [f"{prefix}/opt/openssl@1.1/lib" for prefix in brew]
-    folders += ["/usr/local/lib", "/usr/local/lib64", "/usr/local/ssl/lib", "/usr/local/openssl-1.1/lib",
-                "/opt/openssl-1.1/lib", "/usr/lib/openssl-1.1", "/usr/lib64/openssl-1.1"]
+    folders += [
+        "/usr/local/lib",
+        "/usr/local/lib64",
+        "/usr/local/ssl/lib",
+        "/usr/local/openssl-1.1/lib",
+        "/opt/openssl-1.1/lib",
+        "/usr/lib/openssl-1.1",
+        "/usr/lib64/openssl-1.1",
+    ]
     return list(dict.fromkeys(folders))
 
 
@@ -122,15 +130,13 @@ def _unfit(folder: str, platform: Platform) -> str | None:
     for name in library_names(platform):
         path = os.path.join(folder, name)
         try:
-            wrong = binary.mismatch(path, platform)
+            wrong = binary.unfit(path, platform)
         except FileNotFoundError:
             return f"no {name}"
-        except BadLibrary as error:
-            wrong = str(error)
         except OSError as error:
             wrong = f"can't be read: {error.strerror}"
         if wrong:
-            return f"{name}: {wrong.removeprefix(path + ': ')}"
+            return f"{name}: {wrong}"
     return None
 
 

@@ -29,6 +29,7 @@ def package_version(folder: str) -> str | None:
     except OSError:
         return None
     prefix, suffix = name + "-", ".dist-info"
-    versions = [entry[len(prefix):-len(suffix)] for entry in entries
-                if entry.startswith(prefix) and entry.endswith(suffix)]
+    versions = [
+        entry[len(prefix) : -len(suffix)] for entry in entries if entry.startswith(prefix) and entry.endswith(suffix)
+    ]
     return max(versions, key=names.version_key, default=None)

@@ -24,7 +24,7 @@ def quick_check() -> str | None:
         return None
     try:
         return _check(names.current())
-    except Exception as error:  # noqa: BLE001  an import must never fail for this
+    except Exception as error:
         return f"The native package could not be checked ({error}). Next: gopher-mcp doctor"
 
 
@@ -40,8 +40,11 @@ def _check(platform: names.Platform) -> str | None:
     except OSError:
         found = []
     if not found:
-        return _say(platform, f"holds no {names.loader_names(platform)[0]}",
-                    f"pip install --force-reinstall {platform.distribution}")
+        return _say(
+            platform,
+            f"holds no {names.loader_names(platform)[0]}",
+            f"pip install --force-reinstall {platform.distribution}",
+        )
     return _check_library(os.path.join(lib, found[0]), folder, platform)
 
 
@@ -51,25 +54,27 @@ def _wrong_platform(platform: names.Platform) -> str | None:
     for package in names.PACKAGES:
         if package != platform.package and package_folder(package) is not None:
             name = package.replace("_", "-")
-            return (f"The installed native package {name} is for another platform: this Python runs on {platform.os} "
-                    f"{platform.arch}. Next: pip uninstall {name}")
+            return (
+                f"The installed native package {name} is for another platform: this Python runs on {platform.os} "
+                f"{platform.arch}. Next: pip uninstall {name}"
+            )
     return None
 
 
 def _check_library(path: str, folder: str, platform: names.Platform) -> str | None:
-    from . import binary, elf
+    from . import binary
     from .packages import package_version
 
-    try:
-        wrong = binary.mismatch(path, platform)
-    except (elf.BadLibrary, OSError) as error:
-        wrong = str(error)
+    wrong = binary.unfit(path, platform)
     if wrong:
         return _say(platform, f"can't be used: {wrong}", f"pip install --force-reinstall {platform.distribution}")
     version = names.version_in_name(os.path.basename(path), platform) or package_version(folder)
     if version and names.version_key(version) < names.version_key(names.ELICITATION_SINCE):
-        return _say(platform, f"has version {version}, too old for elicitation ({names.ELICITATION_SINCE} or newer is "
-                    "needed)", f"pip install --upgrade '{platform.distribution}>={names.RETRY_FIX_SINCE}'")
+        return _say(
+            platform,
+            f"has version {version}, too old for elicitation ({names.ELICITATION_SINCE} or newer is needed)",
+            f"pip install --upgrade '{platform.distribution}>={names.RETRY_FIX_SINCE}'",
+        )
     return _check_needs(path, platform) if platform.os == "linux" else None
 
 
@@ -78,7 +83,12 @@ def _check_needs(path: str, platform: names.Platform) -> str | None:
     from .ldcache import Resolver
 
     resolver = Resolver(platform.arch, hurry=True)
-    missing = needs.missing_libraries(path, resolver, deep=False)
+    found = needs.of(path, resolver, deep=False)
+    if found.damaged:
+        return _say(
+            platform, f"can't be used: {found.damaged[0]}", f"pip install --force-reinstall {platform.distribution}"
+        )
+    missing = found.missing
     old = [name for name in missing if name in openssl11.library_names(platform)]
     if old and openssl11.is_somewhere(platform):
         missing = [name for name in missing if name not in old]
@@ -86,8 +96,11 @@ def _check_needs(path: str, platform: names.Platform) -> str | None:
     if not missing:
         return None
     hint = f" (a folder that has them can be named in {openssl11.VARIABLE})" if old else ""
-    return _say(platform, f"can't load here: shared libraries are missing: {', '.join(missing)}{hint}",
-                openssl11.remedy() if old else "export GOPHER_MCP_ENGINE=embedded")
+    return _say(
+        platform,
+        f"can't load here: shared libraries are missing: {', '.join(missing)}{hint}",
+        openssl11.remedy() if old else "export GOPHER_MCP_ENGINE=embedded",
+    )
 
 
 def _say(platform: names.Platform, what: str, command: str) -> str:

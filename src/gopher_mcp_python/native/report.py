@@ -10,8 +10,8 @@ from typing import Any
 class Attempt:
     """One place that was looked at.
 
-    `found_via` names the find step: a variable's name, ``package``, ``loader`` or a folder's kind. `reason` says why the
-    place can't serve; None where it can.
+    `found_via` names the find step: a variable's name, ``package``, ``loader`` or a folder's kind. `reason` says why
+    the place can't serve; None where it can.
     """
 
     found_via: str
@@ -50,6 +50,7 @@ class Report:
     openssl11: list[Attempt] = field(default_factory=list)
     clashes: list[Clash] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)  # shared libraries that the chosen one needs and the host lacks
+    damaged: list[str] = field(default_factory=list)  # files beside it that the loader must not be given: "name: why"
     package: str | None = None  # installed native package, as pip names it
     package_version: str | None = None
     overridden_by: str | None = None  # the variable that decided the search

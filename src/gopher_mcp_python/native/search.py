@@ -1,7 +1,7 @@
 """Finds the vendor's library: small find steps, tried in order, each place reported.
 
-The order: ``GOPHER_MCP_PYTHON_LIBRARY_PATH``, ``GOPHER_ORCH_LIBRARY_PATH`` (a file or a folder; the newest version in it
-wins), the vendor's package for this platform, the system's loader. A variable that is set decides: what it names is
+The order: ``GOPHER_MCP_PYTHON_LIBRARY_PATH``, ``GOPHER_ORCH_LIBRARY_PATH`` (a file or a folder; the newest version in
+it wins), the vendor's package for this platform, the system's loader. A variable that is set decides: what it names is
 used or reported, never passed over for another copy. Nothing is opened as code here.
 """
 
@@ -59,8 +59,13 @@ def _from_package(platform: names.Platform) -> FindStep:
             return
         report.package, report.package_version = platform.distribution, package_version(folder)
         if report.overridden_by:
-            yield Attempt("package", folder, report.package_version, "native package",
-                          f"not looked at, {report.overridden_by} is set")
+            yield Attempt(
+                "package",
+                folder,
+                report.package_version,
+                "native package",
+                f"not looked at, {report.overridden_by} is set",
+            )
             return
         yield from _folder("package", os.path.join(folder, "lib"), platform, report.package_version)
 
@@ -72,10 +77,14 @@ def _from_other_packages(platform: names.Platform) -> FindStep:
         for package in names.PACKAGES:
             folder = package_folder(package) if package != platform.package else None
             if folder is not None:
-                built_for = package[len(names.PACKAGE_PREFIX):].replace("_", " ")
-                yield Attempt("package", folder, package_version(folder), "native package",
-                              f"wrong platform: built for {built_for}, this Python runs on "
-                              f"{platform.os} {platform.arch}")
+                built_for = package[len(names.PACKAGE_PREFIX) :].replace("_", " ")
+                yield Attempt(
+                    "package",
+                    folder,
+                    package_version(folder),
+                    "native package",
+                    f"wrong platform: built for {built_for}, this Python runs on {platform.os} {platform.arch}",
+                )
 
     return step
 
@@ -101,8 +110,11 @@ def _loader_path(platform: names.Platform) -> str | None:
         return next(filter(None, (resolver.find(name) for name in names.loader_names(platform))), None)
     if platform.os != sys.platform:
         return None
-    folders = os.environ.get("PATH", "").split(os.pathsep) if platform.os == "win32" else [
-        *filter(None, os.environ.get("DYLD_LIBRARY_PATH", "").split(":")), "/usr/local/lib", "/opt/homebrew/lib"]
+    folders = (
+        os.environ.get("PATH", "").split(os.pathsep)
+        if platform.os == "win32"
+        else [*filter(None, os.environ.get("DYLD_LIBRARY_PATH", "").split(":")), "/usr/local/lib", "/opt/homebrew/lib"]
+    )
     paths = (os.path.join(folder, name) for folder in folders if folder for name in names.loader_names(platform))
     return next(filter(os.path.isfile, paths), None)
 
@@ -122,17 +134,34 @@ def _folder(via: str, folder: str, platform: names.Platform, owner_version: str 
         found = names.best_in_folder(_listing(place), platform)
         if found:
             best, *others = found
-            yield identify(Attempt(via, os.path.join(os.path.abspath(place), best), owner_version,
-                                   "native package" if owner_version else None), platform)
+            yield identify(
+                Attempt(
+                    via,
+                    os.path.join(os.path.abspath(place), best),
+                    owner_version,
+                    "native package" if owner_version else None,
+                ),
+                platform,
+            )
             for other in others:
                 version = names.version_in_name(other, platform)
                 if version:
-                    yield Attempt(via, os.path.join(os.path.abspath(place), other), version, "file name",
-                                  f"not looked at, {best} is newer")
+                    yield Attempt(
+                        via,
+                        os.path.join(os.path.abspath(place), other),
+                        version,
+                        "file name",
+                        f"not looked at, {best} is newer",
+                    )
             return
     wanted = " or ".join(names.loader_names(platform))
-    yield Attempt(via, folder, owner_version, "native package" if owner_version else None,
-                  f"no {wanted} in this folder" if os.path.isdir(folder) else "no such folder")
+    yield Attempt(
+        via,
+        folder,
+        owner_version,
+        "native package" if owner_version else None,
+        f"no {wanted} in this folder" if os.path.isdir(folder) else "no such folder",
+    )
 
 
 def _listing(folder: str) -> list[str]:
@@ -149,10 +178,8 @@ def identify(attempt: Attempt, platform: names.Platform) -> Attempt:
     from the package that it lies in.
     """
     try:
-        reason = binary.mismatch(attempt.path, platform)
+        reason = binary.unfit(attempt.path, platform)
         version, source = _version(attempt, platform)
-    except elf.BadLibrary as error:
-        return attempt.failed(str(error).removeprefix(f"{attempt.path}: "))
     except OSError as error:
         return attempt.failed(f"can't be read: {error.strerror or error}")
     return Attempt(attempt.found_via, attempt.path, version, source, reason)
