@@ -1,0 +1,59 @@
+"""Between the session layer, which asks on the loop's thread, and the `Elicitor`, which answers where people are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
+from ._loop import LoopCall
+from ._pending import LoopPending
+
+if TYPE_CHECKING:
+    from ..elicitation_runtime import Elicitor
+
+_ACTIONS = {1: "accept", 2: "decline", 3: "cancel"}
+
+
+class LoopAsker:
+    """The `Asker` of the embedded engine: hands questions to the call that is being served, or to a helper thread.
+
+    Attributes:
+        asked: whether anybody was asked anything since this was last set to False.
+    """
+
+    def __init__(self, elicitor: Elicitor) -> None:
+        self._elicitor = elicitor
+        self._call: LoopCall | None = None
+        self.modes = elicitor.modes
+        self.asked = False
+
+    @contextmanager
+    def serving(self, call: LoopCall) -> Iterator[None]:
+        """While open, questions go to the thread that waits for `call`."""
+        self._call = call
+        try:
+            yield
+        finally:
+            self._call = None
+
+    async def ask(self, request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+        self.asked = True
+        elicitor = self._elicitor
+        if elicitor.mode == "fixed" and elicitor.fixed_action is not None:
+            return GopherAgentElicitationResponse(elicitor.fixed_action)
+        if elicitor.mode == "inline" and request.mode != "form":
+            return GopherAgentElicitationResponse(_ACTIONS[elicitor.inline_answer(request)])
+        pending = LoopPending(request, elicitor.timeout_ms, asyncio.get_running_loop())
+        if elicitor.mode == "inline" or self._call is None or not self._call.offer(pending):
+            self.hand_to_helper(pending)
+        return await pending.response()
+
+    def hand_to_helper(self, pending: LoopPending) -> None:
+        """For a question that no waiting thread can take: a thread of its own, in the current context."""
+        self._elicitor.answer_on_helper(pending)
+
+    def completed(self, elicitation_id: str) -> None:
+        self._elicitor.completed(elicitation_id)

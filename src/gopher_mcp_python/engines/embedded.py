@@ -1,0 +1,141 @@
+"""The engine that is this package's own: the official MCP SDK for the servers, the vendors' SDKs for the models.
+
+It speaks what the native library does not (forms, stdio servers, 2026-07-28, completion notifications) and needs no
+native library. `create` connects and lists the tools at once, so that a wrong address or token is told right there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import itertools
+import os
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from ..errors import AgentError
+from ..providers import make_provider
+from ..toolset.explain import place
+from ..toolset.quiet import hush
+from ..toolset.session import Protocol
+from ..toolset.toolset import Toolset
+from . import _servers
+from ._asker import LoopAsker
+from ._loop import LoopCall, LoopThread
+from ._run import Run, Tools
+from .base import CreateSpec, EngineAgent, RunOutcome
+from .drive import drive
+
+if TYPE_CHECKING:
+    from ..providers import Provider
+
+# Milliseconds that connecting to all servers and listing their tools may take; time in which a person is asked is free.
+CREATE_TIMEOUT_MS = 60_000
+_run_ids = itertools.count(1)
+# The runs that the current context is inside of: a handler that runs its own agent would wait for itself.
+_inside: contextvars.ContextVar[tuple[LoopCall, ...]] = contextvars.ContextVar("gopher_mcp_inside_runs", default=())
+
+
+def create(spec: CreateSpec) -> EngineAgent:
+    """Makes an agent: provider, connections, tools.
+
+    Raises ApiKeyError (a key is missing or refused), ConnectionError (a server can't be reached), TimeoutError,
+    AgentError (unknown provider, missing extra, a configuration that can't be read), naming what to do.
+    """
+    provider = make_provider(spec.provider, spec.model)
+    connections = _connections(spec)
+    agent = EmbeddedAgent(spec, provider, [])
+    try:
+        agent.connect(connections)
+    except BaseException:
+        agent.release()
+        raise
+    return agent
+
+
+def _connections(spec: CreateSpec) -> list[Any]:
+    headers = spec.options.headers
+    if spec.factory == "url":
+        return _servers.from_url(spec.target, headers)
+    if spec.factory == "json":
+        return _servers.from_json(spec.target, headers)
+    raise AgentError(f"the embedded engine got a factory that it does not know: {spec.factory}")
+
+
+def _protocol() -> Protocol:
+    """GOPHER_MCP_PROTOCOL: auto (default), handshake, 2026-07-28. Raises AgentError."""
+    chosen = os.environ.get("GOPHER_MCP_PROTOCOL", "").strip() or "auto"
+    if chosen not in ("auto", "handshake", "2026-07-28"):
+        raise AgentError(f"GOPHER_MCP_PROTOCOL is {chosen[:40]!r}; use auto, handshake or 2026-07-28")
+    return cast(Protocol, chosen)
+
+
+class EmbeddedAgent:
+    """An agent of this engine; see `EngineAgent`. Runs are carried out one after another, in the order they came."""
+
+    name: Literal["embedded"] = "embedded"
+
+    def __init__(self, spec: CreateSpec, provider: Provider, toolsets: list[Toolset]) -> None:
+        hush()
+        self._spec = spec
+        self._provider = provider
+        self._toolsets = toolsets
+        self._tools = Tools([])
+        self._turn = asyncio.Lock()
+        self._thread = LoopThread("gopher-mcp-agent")
+        self._asker = LoopAsker(spec.elicitor)
+
+    def connect(self, connections: list[Any]) -> None:
+        protocol = _protocol()
+        asker = self._asker if self._spec.elicitor.enabled else None
+        self._toolsets = [Toolset(connection, asker, protocol=protocol) for connection in connections]
+        self._wait(self._connect, CREATE_TIMEOUT_MS, f"connecting to {', '.join(map(place, connections))}"[:300])
+
+    def run(self, query: str, timeout_ms: int) -> RunOutcome:
+        """See `EngineAgent.run`. Raises AgentError also for a handler that runs its own agent, and in a forked child."""
+        run = Run(next(_run_ids), query, self._provider, self._tools, self._spec.options.on_event)
+
+        async def main(call: LoopCall) -> RunOutcome:
+            _inside.set((*_inside.get(), call))  # what this run brings about on the loop, it is inside of too
+            async with self._turn:
+                with self._asker.serving(call):
+                    self._asker.asked = False
+                    call.clock.start()
+                    return await run.carry_out(self._asker)
+
+        outcome = self._wait(main, timeout_ms, "the run")
+        return cast(RunOutcome, outcome)
+
+    def release(self) -> None:
+        self._thread.close(self._close)
+
+    def _wait(self, main: Any, timeout_ms: int, what: str) -> Any:
+        self._refuse_if_it_would_hang()
+        call = self._thread.start(main)
+        call.set_timeout(timeout_ms)
+        token = _inside.set((*_inside.get(), call))
+        try:
+            drive(call, self._spec.elicitor, what=what)
+            return call.outcome()
+        finally:
+            _inside.reset(token)
+            for pending in call.leave():
+                self._asker.hand_to_helper(pending)
+
+    def _refuse_if_it_would_hang(self) -> None:
+        if self._thread.inherited:
+            raise AgentError("this agent was made before the process forked; make a new one in the child")
+        if self._thread.closed:
+            raise AgentError("Agent has been disposed")
+        mine = any(call.running and call.belongs_to(self._thread) for call in _inside.get())
+        if mine or self._thread.is_current():
+            raise AgentError("an elicitation handler or event callback can't run its own agent: it would wait for itself")
+
+    async def _connect(self, call: LoopCall) -> None:
+        with self._asker.serving(call):
+            call.clock.start()
+            await asyncio.gather(*(toolset.connect() for toolset in self._toolsets))
+        self._tools = Tools(self._toolsets)
+
+    async def _close(self) -> None:
+        await self._provider.aclose()
+        await asyncio.gather(*(toolset.aclose() for toolset in self._toolsets), return_exceptions=True)

@@ -1,0 +1,75 @@
+"""Anthropic's models, through the vendor's SDK (extra `anthropic`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import MAX_ITERATIONS, ProviderRun, ToolSpec
+from ._model import api_key, missing_extra, model_error, too_many_turns
+
+_KEY = "ANTHROPIC_API_KEY"
+# The most that one turn may say; the vendor requires a limit.
+_MAX_TOKENS = 4096
+
+
+class AnthropicProvider:
+    """Key from ANTHROPIC_API_KEY. Raises AgentError (missing extra) or ApiKeyError (missing key) when made."""
+
+    def __init__(self, model: str) -> None:
+        try:
+            import anthropic
+        except ImportError:
+            raise missing_extra("AnthropicProvider", "anthropic") from None
+        self._sdk = anthropic
+        self._model = model
+        self._key = api_key(_KEY, "AnthropicProvider")
+        self._client: Any = None
+
+    async def answer(self, run: ProviderRun) -> str:
+        """Raises ApiKeyError, ConnectionError, TimeoutError, AgentError."""
+        messages: list[dict[str, Any]] = [{"role": "user", "content": run.query}]
+        tools = [_tool(tool) for tool in run.tools]
+        for _ in range(MAX_ITERATIONS):
+            run.begin_iteration()
+            reply = await self._turn(run, messages, tools)
+            messages.append({"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in reply.content]})
+            uses = [block for block in reply.content if block.type == "tool_use"]
+            if not uses:
+                run.end_iteration()
+                return "".join(block.text for block in reply.content if block.type == "text")
+            messages.append({"role": "user", "content": [await _use(run, block) for block in uses]})
+            run.end_iteration()
+        raise too_many_turns("AnthropicProvider")
+
+    async def _turn(self, run: ProviderRun, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Any:
+        if self._client is None:  # made on the loop that uses it
+            self._client = self._sdk.AsyncAnthropic(api_key=self._key)
+        run.tell("llm_request", model=self._model, messages=len(messages))
+        given: dict[str, Any] = {"tools": tools} if tools else {}
+        try:
+            reply = await self._client.messages.create(
+                model=self._model, max_tokens=_MAX_TOKENS, messages=messages, **given
+            )
+        except self._sdk.AnthropicError as error:
+            raise model_error(error, "Anthropic", _KEY, self._key) from None
+        run.tokens += reply.usage.input_tokens + reply.usage.output_tokens
+        run.tell("llm_response", model=self._model, stop_reason=reply.stop_reason)
+        return reply
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)}
+
+
+async def _use(run: ProviderRun, block: Any) -> dict[str, Any]:
+    answer = await run.call_tool(block.name, block.input or {}, errors_as_text=True)
+    return {
+        "type": "tool_result",
+        "tool_use_id": block.id,
+        "content": answer.text,
+        **({"is_error": True} if answer.is_error else {}),
+    }

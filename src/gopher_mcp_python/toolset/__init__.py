@@ -1,0 +1,28 @@
+"""The session layer over the official MCP SDK: connect, list, call, and answer what servers ask.
+
+The embedded engine stands on it. Importing this module is cheap; `toolset.toolset` and `toolset.session` bring the SDK.
+"""
+
+from __future__ import annotations
+
+from .connection import Connection, HttpConnection, StdioConnection
+from .errors import (
+    CallTimeoutError,
+    ElicitationHandlerError,
+    ElicitationRequiredError,
+    ServerError,
+    SessionLostError,
+    ToolsetError,
+)
+
+__all__ = [
+    "CallTimeoutError",
+    "Connection",
+    "ElicitationHandlerError",
+    "ElicitationRequiredError",
+    "HttpConnection",
+    "ServerError",
+    "SessionLostError",
+    "StdioConnection",
+    "ToolsetError",
+]

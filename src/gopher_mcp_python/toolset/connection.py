@@ -1,0 +1,149 @@
+"""Where an MCP server is and how to reach it: streamable HTTP, SSE (the older HTTP transport), or a command on stdio."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from .record import current_record
+
+if TYPE_CHECKING:
+    import httpx2
+
+# Seconds for connecting, sending and getting a connection from the pool (the SDK's own default). Reading has no limit
+# here: a server may hold a stream open for as long as its user needs, and each call has a clock of its own.
+HTTP_TIMEOUT_SECONDS = 30.0
+GOODBYE_SECONDS = 1.0
+SESSION_HEADER = "mcp-session-id"
+
+
+@dataclass(frozen=True)
+class HttpConnection:
+    """A server behind a URL.
+
+    Attributes:
+        url: its endpoint, http or https.
+        headers: sent with every request; they may hold credentials, so the repr leaves them out.
+        transport: "streamable-http" or "sse".
+        name: shown to people; the URL's host by default.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    transport: Literal["streamable-http", "sse"] = "streamable-http"
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.name or urlsplit(self.url).hostname or "MCP server"
+
+    def __repr__(self) -> str:
+        return f"HttpConnection({self.label!r}, transport={self.transport!r})"
+
+
+@dataclass(frozen=True)
+class StdioConnection:
+    """A server that is a command, spoken to over its standard input and output.
+
+    Attributes:
+        command: the program.
+        args: its arguments.
+        env: variables on top of the few that the SDK lets through; may hold secrets, so the repr leaves them out.
+        cwd: its working directory.
+        name: shown to people; the command by default.
+    """
+
+    command: str
+    args: Sequence[str] = field(default=(), repr=False)
+    env: Mapping[str, str] | None = field(default=None, repr=False)
+    cwd: str | None = None
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.name or self.command
+
+
+Connection = HttpConnection | StdioConnection
+
+
+@dataclass
+class Farewell:
+    """What ending an HTTP session takes: its id, and whether the server still knows it."""
+
+    session_id: str | None = None
+    forgotten: bool = False
+
+    async def note(self, response: httpx2.Response) -> None:
+        self.session_id = response.headers.get(SESSION_HEADER, self.session_id)
+
+    async def say(self, client: httpx2.AsyncClient, url: str) -> None:
+        """Tells the server that the session is over; a server that does not answer in time finds out by itself."""
+        if self.session_id is None or self.forgotten:
+            return
+        with contextlib.suppress(Exception):
+            await client.delete(url, headers={SESSION_HEADER: self.session_id}, timeout=GOODBYE_SECONDS)
+
+
+@contextlib.asynccontextmanager
+async def open_transport(connection: Connection, farewell: Farewell) -> AsyncIterator[tuple[Any, Any]]:
+    """Opens the transport and yields its (read, write) streams; closes everything it opened."""
+    if isinstance(connection, StdioConnection):
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        parameters = StdioServerParameters(
+            command=connection.command,
+            args=list(connection.args),
+            env=dict(connection.env) if connection.env is not None else None,
+            cwd=connection.cwd,
+        )
+        async with stdio_client(parameters) as streams:
+            yield streams
+    elif connection.transport == "sse":
+        from mcp.client.sse import sse_client
+
+        def client_factory(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
+            return http_client(connection)
+
+        async with sse_client(connection.url, httpx_client_factory=client_factory) as streams:
+            yield streams
+    else:
+        from mcp.client.streamable_http import streamable_http_client
+
+        # The SDK's own goodbye has no time limit and logs a refusal as a warning, so it is said here.
+        async with http_client(connection, farewell.note) as client:
+            async with streamable_http_client(
+                connection.url, http_client=client, terminate_on_close=False
+            ) as streams:
+                yield streams
+            await farewell.say(client, connection.url)
+
+
+def http_client(connection: HttpConnection, *hooks: Callable[[Any], Awaitable[None]]) -> httpx2.AsyncClient:
+    """The HTTP client of one connection: its headers, no read limit, and an eye on what each answer's status is."""
+    import httpx2
+
+    return httpx2.AsyncClient(
+        headers=dict(connection.headers),
+        timeout=httpx2.Timeout(HTTP_TIMEOUT_SECONDS, read=None),
+        event_hooks={"response": [_note_status, *hooks]},
+    )
+
+
+async def _note_status(response: httpx2.Response) -> None:
+    """The SDK reports an HTTP failure without its status; the record of the request under way keeps it.
+
+    The transport sends each message in its sender's context, so the record here is the sender's own.
+    """
+    record = current_record()
+    if record is None or response.request.method != "POST":
+        return
+    record.http_status = response.status_code
+    record.http_session = SESSION_HEADER in response.request.headers
+    if response.status_code >= 400 and "json" in response.headers.get("content-type", ""):
+        with contextlib.suppress(Exception):  # an unreadable body says nothing; the SDK reports the failure itself
+            record.http_error = json.loads(await response.aread())

@@ -1,0 +1,155 @@
+"""What a server asks of its user: read strictly, asked once, withdrawn when nobody waits for the answer any more."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
+from .canonical import canonical_json
+from .clock import PausableClock
+
+# Versions before this one require `elicitationId` in URL mode; this one has none.
+NO_ID_SINCE = "2026-07-28"
+
+
+class Asker(Protocol):
+    """Who answers: the embedded engine, or a program of the caller's own.
+
+    Attributes:
+        modes: what is declared to servers, a subset of {"url", "form"}; another mode is answered with -32602.
+    """
+
+    modes: frozenset[str]
+
+    async def ask(self, request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+        """Answers one request. Cancelled when the request is withdrawn."""
+
+    def completed(self, elicitation_id: str) -> None:
+        """The server says that this one, which is open, was completed out of band."""
+
+
+class InvalidElicitation(ValueError):
+    """The request breaks the protocol or names a mode that was not declared. The text is for the server."""
+
+
+def read_request(
+    params: Any, *, modes: frozenset[str], version: str, request_id: Any, raw: Any, server: str, tool: str | None
+) -> GopherAgentElicitationRequest:
+    """Turns the parameters of `elicitation/create` into a request.
+
+    Raises InvalidElicitation.
+    """
+    if not isinstance(params, Mapping):
+        raise InvalidElicitation("elicitation parameters are not an object")
+    mode = params.get("mode", "form")  # the protocol's default
+    if mode not in ("url", "form") or mode not in modes:
+        raise InvalidElicitation(f"elicitation mode {_name(mode)} was not declared by this client")
+    message = params.get("message")
+    if not isinstance(message, str):
+        raise InvalidElicitation("elicitation without a message")
+    url = schema = None
+    elicitation_id = params.get("elicitationId")
+    if mode == "url":
+        url = params.get("url")
+        _check_url(url, elicitation_id, version)
+    else:
+        schema = params.get("requestedSchema")
+        if not isinstance(schema, Mapping):
+            raise InvalidElicitation("form elicitation without a requestedSchema object")
+    return GopherAgentElicitationRequest(
+        mode,
+        elicitation_id if isinstance(elicitation_id, str) else None,
+        message,
+        url,
+        canonical_json(request_id),
+        canonical_json(raw),
+        canonical_json(params),
+        server=server,
+        tool=tool,
+        requested_schema=schema,
+    )
+
+
+def _check_url(url: Any, elicitation_id: Any, version: str) -> None:
+    if not isinstance(url, str) or not url.strip():
+        raise InvalidElicitation("URL elicitation without a url")
+    if elicitation_id is not None and not isinstance(elicitation_id, str):
+        raise InvalidElicitation("elicitationId is not a string")
+    if version < NO_ID_SINCE and not (elicitation_id or "").strip():
+        raise InvalidElicitation(f"URL elicitation without an elicitationId (required at {version})")
+
+
+def _name(mode: Any) -> str:
+    return repr(mode[:40]) if isinstance(mode, str) else f"of type {type(mode).__name__}"
+
+
+def wire_answer(request: GopherAgentElicitationRequest, answer: GopherAgentElicitationResponse) -> dict[str, Any]:
+    """The answer as it goes to the server: content only for an accepted form, without nulls.
+
+    Raises ValueError for a number that JSON does not have.
+    """
+    result: dict[str, Any] = {"action": answer.action}
+    if answer.action == "accept" and request.mode == "form":
+        content = {key: value for key, value in dict(answer.content or {}).items() if value is not None}
+        for key, value in content.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"form field {key[:40]!r} holds a number that JSON does not have")
+        result["content"] = content
+    return result
+
+
+def key_of(request: GopherAgentElicitationRequest) -> tuple[str | None, str | None, str]:
+    """What makes two requests one and the same. Without an id (forms, 2026-07-28) it is the request itself."""
+    if request.elicitation_id:
+        return request.elicitation_id, request.url, request.mode
+    return None, request.raw_json, request.mode
+
+
+class Prompt:
+    """One question to a person. Whoever needs the answer waits in `answer`; the question is asked once.
+
+    Clocks stand still from the beginning to the end of the question.
+    """
+
+    def __init__(
+        self, request: GopherAgentElicitationRequest, asker: Asker, clocks: Iterable[PausableClock] = ()
+    ) -> None:
+        self.request = request
+        self._clocks = tuple(clocks)
+        self._waiting = 0
+        for clock in self._clocks:
+            clock.pause()
+        self._task = asyncio.ensure_future(asker.ask(request))
+        self._task.add_done_callback(self._ended)
+
+    @property
+    def open(self) -> bool:
+        return not self._task.done()
+
+    def withdraw(self) -> None:
+        """Nobody waits for the answer any more: the handler is cancelled, waiters get "cancel"."""
+        self._task.cancel()
+
+    async def answer(self) -> GopherAgentElicitationResponse:
+        """The answer, or "cancel" after a withdrawal. Raises what the handler raised."""
+        self._waiting += 1
+        try:
+            await asyncio.wait((self._task,))
+        except asyncio.CancelledError:
+            if self._waiting == 1:  # the server took its request back
+                self._task.cancel()
+            raise
+        finally:
+            self._waiting -= 1
+        if self._task.cancelled():
+            return GopherAgentElicitationResponse("cancel")
+        return self._task.result()
+
+    def _ended(self, task: asyncio.Future[Any]) -> None:
+        for clock in self._clocks:
+            clock.resume()
+        if not task.cancelled():
+            task.exception()  # seen here; waiters get it too

@@ -1,0 +1,126 @@
+"""Turns what the SDK, the HTTP client or the operating system raised into an error that a person can act on."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from ..errors import AgentError, ApiKeyError, ConnectionError
+from .connection import Connection, HttpConnection
+from .errors import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    CallTimeoutError,
+    ServerError,
+    SessionLostError,
+    ToolsetError,
+)
+from .record import Record
+from .session import Session
+
+# Server texts are quoted up to here.
+_MAX_QUOTE = 500
+
+
+async def explain(
+    error: BaseException, record: Record, connection: Connection, session: Session | None, *, doing: str
+) -> AgentError:
+    """The error to raise for `error`; `doing` begins its text ("connecting to", "calling x of")."""
+    where = f"{doing} {place(connection)}"
+    if isinstance(error, CallTimeoutError):
+        return CallTimeoutError(f"{where} took longer than its time limit")
+    if isinstance(error, AgentError):
+        return error
+    if record.http_status in (401, 403):
+        return ApiKeyError(_refused_text(where, record.http_status))
+    if isinstance(error, MCPError):
+        return await _protocol_error(error, record, connection, session, where)
+    if isinstance(error, ValidationError):
+        return ToolsetError(f"{where}: the server's answer breaks the protocol")
+    if isinstance(error, OSError):
+        return ConnectionError(f"{where} failed: {error.strerror or type(error).__name__}. {_remedy(connection)}")
+    name = type(error).__module__.split(".")[0]
+    if name in ("httpx2", "httpx"):
+        return ConnectionError(f"{where} failed: {_http_reason(error)}. {_remedy(connection)}")
+    if isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError):
+        return SessionLostError(f"{where} failed: the connection was closed")
+    return ToolsetError(f"{where} failed: {str(error)[:_MAX_QUOTE] or type(error).__name__}")
+
+
+async def _protocol_error(
+    error: MCPError, record: Record, connection: Connection, session: Session | None, where: str
+) -> AgentError:
+    code, message = error.error.code, error.error.message
+    if record.tool is None and record.http_status is not None and record.http_status >= 400:
+        return ConnectionError(
+            f"{where} failed: the server answered with HTTP status {record.http_status}. Is this the address of an MCP "
+            "endpoint (it often ends in /mcp)?"
+        )
+    if code == CONNECTION_CLOSED:
+        return await _lost(message, connection, session, where, connecting=record.tool is None)
+    text = f"{where} failed: {message[:_MAX_QUOTE]} (error {code})"
+    if code == INVALID_REQUEST and "back-channel" in message:
+        text += ". The server wanted to ask its user, but this kind of session can't carry the question"
+    if code == INTERNAL_ERROR and "invalid result" in message:
+        text += (
+            ". A tool that asks through its result needs protocol 2026-07-28: GOPHER_MCP_PROTOCOL=2026-07-28 makes "
+            "every call there"
+        )
+    return ServerError(text, code=code, data=error.error.data)
+
+
+async def _lost(
+    message: str, connection: Connection, session: Session | None, where: str, *, connecting: bool
+) -> AgentError:
+    """The connection ended under the request. The session's own task knows why, a moment later."""
+    reason, failure = "the connection was lost", None
+    if session is not None and message == "Connection closed":  # the SDK's text for a transport that is down
+        await session.ended()
+        failure = session.failure
+    if failure is not None and not isinstance(failure, MCPError):
+        reason = _http_reason(failure)
+    if connecting or type(failure).__name__ in ("ConnectError", "ConnectTimeout"):
+        return ConnectionError(f"{where} failed: {reason}. {_remedy(connection)}")
+    return SessionLostError(
+        f"{where} failed: {reason} before the answer came. It is not known whether the tool ran, so it was not called again"
+    )
+
+
+def place(connection: Connection) -> str:
+    """The server as it may be printed: no user-info, no query, no fragment."""
+    if not isinstance(connection, HttpConnection):
+        return connection.label
+    parts = urlsplit(connection.url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}"
+
+
+def _refused_text(where: str, status: int) -> str:
+    return (
+        f"{where} failed: the server refused the credentials (HTTP status {status}). Give a valid access token "
+        "(create option access_token, --token on the command line) or an Authorization header"
+    )
+
+
+def _remedy(connection: Connection) -> str:
+    if isinstance(connection, HttpConnection):
+        return "Is the server running, and is the address right?"
+    return "Is the command installed, and does it speak MCP on its standard output?"
+
+
+def _http_reason(error: BaseException) -> str:
+    """A reason without addresses: the HTTP client's texts may quote the URL."""
+    name = type(error).__name__
+    known = {
+        "ConnectError": "connection refused or host not found",
+        "ConnectTimeout": "no answer in time",
+        "ReadError": "the connection broke",
+        "RemoteProtocolError": "the server closed the connection",
+        "InvalidURL": "the URL is not valid",
+        "UnsupportedProtocol": "the URL is not http or https",
+    }
+    return known.get(name, name)

@@ -1,0 +1,76 @@
+"""What is known of one request under way: who asked, its clock, its open prompts, what the wire said.
+
+The record travels in a `ContextVar`. The SDK's HTTP transports send each message in its sender's context and hand what
+comes back on that message's own stream to handlers in the same context, so an elicitation finds the call that it
+belongs to, even with many calls at once. Other transports (stdio) carry no such link; see `Session.owner_of`.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .clock import PausableClock
+
+if TYPE_CHECKING:
+    from .elicitation import Prompt
+
+
+@dataclass(eq=False)
+class Record:
+    """One request (or one tool call with all its rounds) of ours.
+
+    Attributes:
+        tool: the tool's name; None for connecting and listing.
+        clock: stands still while one of its prompts is open.
+        prompts: questions asked on behalf of it, by key; an answered one answers its repetition.
+        over: the request has ended; what still comes in its context belongs to no call.
+        http_status: of the last answer to one of its POSTs; None before, and on other transports.
+        http_session: whether that POST named a session.
+        http_error: the JSON of an HTTP error's body (gateways put the server's own error there).
+        raw_result: the last result as it came, for the canonical JSON of questions inside it.
+        cause: what a handler raised.
+        asked: whether anybody was asked anything.
+    """
+
+    tool: str | None = None
+    clock: PausableClock = field(default_factory=lambda: PausableClock(None))
+    prompts: dict[tuple[str | None, str | None, str], Prompt] = field(default_factory=dict)
+    over: bool = False
+    http_status: int | None = None
+    http_session: bool = False
+    http_error: Any = None
+    raw_result: dict[str, Any] | None = None
+    cause: BaseException | None = None
+    asked: bool = False
+
+    def finish(self) -> None:
+        """The request is over: whatever is still asked on its behalf is taken back (and answered with cancel)."""
+        self.over = True
+        self.withdraw()
+
+    def withdraw(self) -> None:
+        for prompt in self.prompts.values():
+            prompt.withdraw()
+
+
+_current: ContextVar[Record | None] = ContextVar("gopher_mcp_record", default=None)
+
+
+def current_record() -> Record | None:
+    return _current.get()
+
+
+class under_way:
+    """`with under_way(record):` makes `record` the one that everything sent inside belongs to."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def __enter__(self) -> Record:
+        self._token = _current.set(self._record)
+        return self._record
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)

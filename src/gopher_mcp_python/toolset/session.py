@@ -1,0 +1,250 @@
+"""One connection to a server, held open by a task of its own.
+
+The SDK's transports are task groups: when a POST can't be sent, the group ends and takes everything inside with it. So
+the transport lives in a task that nobody else runs in; a call from another task sees its request fail, asks that task
+why, and reports it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Literal
+
+import mcp_types as types
+from mcp.client.session import ClientSession
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
+from .connection import Connection, Farewell, open_transport
+from .elicitation import Asker, InvalidElicitation, Prompt, key_of, read_request, wire_answer
+from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS
+from .record import Record, current_record
+from .wire import ElicitingDispatcher
+
+Protocol = Literal["auto", "handshake", "2026-07-28"]
+# A paginated list of tools ends here at the latest; no server has as many pages.
+MAX_PAGES = 1000
+# Seconds that a session which is closed may take for its last answers, its DELETE and the end of its process.
+CLOSE_SECONDS = 3.0
+# Seconds that a transport which has broken takes to end.
+END_SECONDS = 0.5
+
+
+class Session:
+    """One session at one protocol generation. Use it from the event loop that opened it.
+
+    Args:
+        connection: where the server is.
+        asker: who answers elicitations; None: nothing is declared.
+        protocol: "handshake" (2025-11-25 and older, which have a way back to the client), "2026-07-28", or "auto":
+            the handshake first, 2026-07-28 for a server that has nothing else.
+    """
+
+    def __init__(
+        self, connection: Connection, asker: Asker | None, protocol: Protocol, client_info: types.Implementation
+    ) -> None:
+        self.connection = connection
+        self._asker = asker
+        self._protocol = protocol
+        self._client_info = client_info
+        self._client: ClientSession | None = None
+        self._closing = asyncio.Event()
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._owner: asyncio.Task[None] | None = None
+        self.failure: BaseException | None = None
+        self.calls: set[Record] = set()
+        self._farewell = Farewell()
+        self._loose = Record()  # of questions that belong to no call
+
+    # ---- life ------------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Connects and negotiates. Raises what went wrong, as the SDK or the HTTP client put it."""
+        self._owner = asyncio.create_task(self._own())
+        try:
+            await asyncio.shield(self._ready)
+        except BaseException:
+            self._owner.cancel()
+            await asyncio.wait((self._owner,))
+            raise
+
+    async def close(self, *, forgotten: bool = False) -> None:
+        """Withdraws open questions, says goodbye, ends the transport. Idempotent; bounded by CLOSE_SECONDS.
+
+        Args:
+            forgotten: the server no longer knows the session, so there is nobody to say goodbye to.
+        """
+        if self._owner is None:
+            return
+        self._farewell.forgotten = forgotten
+        self._closing.set()
+        await asyncio.wait((self._owner,), timeout=CLOSE_SECONDS)
+        if not self._owner.done():
+            self._owner.cancel()
+            await asyncio.wait((self._owner,), timeout=CLOSE_SECONDS)
+
+    @property
+    def alive(self) -> bool:
+        return self._owner is not None and not self._owner.done() and not self._closing.is_set()
+
+    async def ended(self) -> None:
+        """Waits until the transport is down (after a lost connection), for `failure` to be known."""
+        if self._owner is not None:
+            await asyncio.wait((self._owner,), timeout=END_SECONDS)
+
+    async def _own(self) -> None:
+        try:
+            async with open_transport(self.connection, self._farewell) as (read, write):
+                dispatcher = ElicitingDispatcher(read, write, self)
+                async with ClientSession(dispatcher=dispatcher, client_info=self._client_info) as client:
+                    await self._negotiate(client)
+                    self._client = client
+                    self._ready.set_result(None)
+                    await self._closing.wait()
+                    await self._withdraw_all()
+        except BaseException as error:
+            self.failure = _leaf(error)
+            if not self._ready.done():
+                self._ready.set_exception(_not_a_cancellation(self.failure))
+                self._ready.exception()  # seen, also when `open` was cancelled meanwhile
+            if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SystemExit):
+                raise
+        finally:
+            self._loose.finish()
+
+    async def _withdraw_all(self) -> None:
+        open_prompts = [p for record in (*self.calls, self._loose) for p in record.prompts.values() if p.open]
+        for prompt in open_prompts:
+            prompt.withdraw()
+        if open_prompts:
+            await asyncio.sleep(0.02)  # the cancels leave before the connection does
+
+    async def _negotiate(self, client: ClientSession) -> None:
+        """See the module `toolset` for why the handshake comes first."""
+        if self._protocol == "2026-07-28":
+            await client.discover()
+            return
+        try:
+            await client.initialize()
+        except (MCPError, RuntimeError) as refused:
+            if self._protocol == "handshake" or not _may_be_modern(refused):
+                raise
+            try:
+                await client.discover()
+            except (MCPError, RuntimeError, ValueError):
+                raise refused from None
+
+    # ---- requests --------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> str:
+        return (self._client.protocol_version if self._client is not None else None) or "2025-11-25"
+
+    @property
+    def modern(self) -> bool:
+        return self.version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def client(self) -> ClientSession:
+        """Raises MCPError when the session is not open."""
+        if self._client is None:
+            raise MCPError(CONNECTION_CLOSED, "the session is not open")
+        return self._client
+
+    async def list_tools(self) -> list[types.Tool]:
+        """All tools, page by page. A cursor that comes back ends the list."""
+        tools: list[types.Tool] = []
+        seen: set[str] = set()
+        params: types.PaginatedRequestParams | None = None
+        for _ in range(MAX_PAGES):
+            page = await self.client.list_tools(params=params)
+            tools.extend(page.tools)
+            if not page.next_cursor or page.next_cursor in seen:
+                break
+            seen.add(page.next_cursor)
+            params = types.PaginatedRequestParams(cursor=page.next_cursor)
+        return tools
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any] | None, responses: Any = None, state: str | None = None
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        return await self.client.call_tool(
+            name, arguments, input_responses=responses, request_state=state, allow_input_required=True
+        )
+
+    # ---- questions (the dispatcher calls these) --------------------------------------------------------------------
+
+    @property
+    def modes(self) -> frozenset[str]:
+        return self._asker.modes if self._asker is not None else frozenset()
+
+    def owner_of(self) -> Record:
+        """The request that what just came in belongs to: by context, else the only call under way, else none."""
+        record = current_record()
+        if record is not None and not record.over and record.tool is not None:
+            return record
+        return next(iter(self.calls)) if len(self.calls) == 1 else self._loose
+
+    async def answer(self, request_id: Any, params: Any) -> dict[str, Any]:
+        """Answers `elicitation/create`. Raises MCPError, which the dispatcher sends as the error."""
+        record = self.owner_of()
+        raw = {"jsonrpc": "2.0", "id": request_id, "method": "elicitation/create", "params": params}
+        try:
+            request = read_request(
+                params, modes=self.modes, version=self.version, request_id=request_id, raw=raw,
+                server=self.connection.label, tool=record.tool,
+            )
+        except InvalidElicitation as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from None
+        try:
+            return wire_answer(request, await self.ask(request, record))
+        except MCPError:
+            raise
+        except Exception as error:
+            record.cause = error
+            raise MCPError(INTERNAL_ERROR, "the client's elicitation handler failed") from None
+
+    async def ask(self, request: GopherAgentElicitationRequest, record: Record) -> GopherAgentElicitationResponse:
+        """Asks once per request and call; a repetition gets the answer of the first."""
+        if self._asker is None:
+            raise MCPError(INVALID_PARAMS, "elicitation was not declared by this client")
+        record.asked = True
+        key = key_of(request)
+        prompt = record.prompts.get(key)
+        if prompt is None:
+            clocks = [record.clock] if record is not self._loose else [call.clock for call in self.calls]
+            prompt = record.prompts[key] = Prompt(request, self._asker, clocks)
+        return await prompt.answer()
+
+    def completed(self, params: Any) -> None:
+        """Only an id that is open here is passed on; unknown and finished ones are ignored."""
+        elicitation_id = params.get("elicitationId") if isinstance(params, dict) else None
+        if not isinstance(elicitation_id, str) or self._asker is None:
+            return
+        for record in (*self.calls, self._loose):
+            if any(key[0] == elicitation_id and prompt.open for key, prompt in record.prompts.items()):
+                self._asker.completed(elicitation_id)
+                return
+
+
+def _may_be_modern(refused: BaseException) -> bool:
+    """A server that refused the handshake may have 2026-07-28 only; one that is gone or wants a login may not."""
+    record = current_record()
+    if record is not None and record.http_status in (401, 403):
+        return False
+    return not isinstance(refused, MCPError) or refused.error.code != CONNECTION_CLOSED
+
+
+def _leaf(error: BaseException) -> BaseException:
+    """The first real failure inside the task groups' exception groups."""
+    while (inner := getattr(error, "exceptions", None)) and isinstance(inner, tuple):
+        error = next((e for e in inner if not isinstance(e, asyncio.CancelledError)), inner[0])
+    return error
+
+
+def _not_a_cancellation(error: BaseException) -> BaseException:
+    if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SystemExit):
+        return MCPError(CONNECTION_CLOSED, "the session was closed")
+    return error
+
