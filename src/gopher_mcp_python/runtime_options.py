@@ -39,14 +39,18 @@ class GopherAgentTokenRecord:
         expires_at: float | None = None,
         scope: str | None = None,
     ) -> None:
-        """Raises ValueError when `access_token` is not a non-empty string."""
+        """Raises ValueError when a value is of the wrong kind, or the token or its type is empty."""
         if not isinstance(access_token, str) or not access_token:
             raise ValueError("token access_token must be a non-empty string")
+        if not isinstance(token_type, str) or not token_type:
+            raise ValueError("token token_type must be a non-empty string")
+        if expires_at is not None and not isinstance(expires_at, (int, float)):
+            raise ValueError("token expires_at must be a number")
         self.access_token = access_token
         self.token_type = token_type
-        self.refresh_token = refresh_token
-        self.expires_at = expires_at
-        self.scope = scope
+        self.refresh_token = _optional_text(refresh_token, "token refresh_token")
+        self.expires_at = None if expires_at is None else float(expires_at)
+        self.scope = _optional_text(scope, "token scope")
 
     def __repr__(self) -> str:
         return f"GopherAgentTokenRecord(<redacted>, token_type={self.token_type!r}, expires_at={self.expires_at!r})"
