@@ -20,6 +20,7 @@ __all__ = [
     "GopherAgentRuntimeOptions",
     "GopherAgentTokenRecord",
     "GopherAgentTokenStore",
+    "RuntimeOptionsInput",
     "normalize_create_options",
     "normalize_oauth_options",
     "normalize_runtime_options",
@@ -204,6 +205,7 @@ class GopherAgentRuntimeOptions(_RequestOptions):
 
 
 CreateOptionsInput = Union[GopherAgentRuntimeOptions, GopherAgentCreateOptions, Mapping[str, Any], None]
+RuntimeOptionsInput = CreateOptionsInput  # the published package's second name for it
 
 
 def normalize_create_options(options: CreateOptionsInput = None) -> GopherAgentCreateOptions | None:
