@@ -68,7 +68,8 @@ class Flow:
 
     def __init__(self, base: str, flow_id: str) -> None:
         # Marked as planted secrets: the canary scan (tests/support/canary.py) fails any test that leaks one.
-        self.id, self.state, self.code = flow_id, secret("state") + secrets.token_hex(8), secret("code") + secrets.token_hex(8)
+        self.id = flow_id
+        self.state, self.code = (secret(kind) + secrets.token_hex(8) for kind in ("state", "code"))
         self.done, self.complete = asyncio.Event(), None  # type: tuple[asyncio.Event, Callable[[], Awaitable[None]] | None]
         query = {
             "response_type": "code", "client_id": "scenario-client", "redirect_uri": f"{base}/callback",
@@ -117,11 +118,7 @@ class Scenario:
         size = self.options.page_size or len(names)
         start = int((params.cursor if params else None) or 0)
         tools = [
-            types.Tool(
-                name=name,
-                description=TOOLS[name][1],
-                input_schema={"type": "object", "properties": {key: {"type": kind} for key, kind in TOOLS[name][2].items()}},
-            )
+            types.Tool(name=name, description=TOOLS[name][1], input_schema=_schema(TOOLS[name][2]))
             for name in names[start : start + size]
         ]
         following = str(start + size) if start + size < len(names) else None
@@ -236,6 +233,10 @@ class Scenario:
 def _chosen_headers(ctx: Context) -> dict[str, str]:
     headers = getattr(ctx.request, "headers", None) or {}
     return {name: headers[name] for name in ("authorization", "x-test", "user-agent") if name in headers}
+
+
+def _schema(arguments: dict[str, str]) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": kind} for name, kind in arguments.items()}}
 
 
 def _text(text: str, **fields: Any) -> types.CallToolResult:

@@ -1,8 +1,8 @@
 """An event loop on a thread of its own, and calls into it that a thread waits for like for a call of the bridge.
 
-One loop thread per agent, not a shared one: an `on_event` callback or a non-blocking handler runs on that thread, and one
-that is slow must hold up its own agent only; and an agent's thread, sockets and child processes end together with it. A
-thread costs some 0.2 ms to start, a session a hundred times that.
+One loop thread per agent, not a shared one: an `on_event` callback or a non-blocking handler runs on that thread, and
+one that is slow must hold up its own agent only; and an agent's thread, sockets and child processes end together with
+it. A thread costs some 0.2 ms to start, a session a hundred times that.
 
 The threads are daemons and are ended at exit, within EXIT_SECONDS for all of them together: a process never hangs on a
 server that does not answer.
@@ -192,26 +192,29 @@ class LoopCall:
         """Limit in milliseconds from the moment the call's turn comes, person's time excluded; 0 is none."""
         self.clock.set_budget(timeout_ms / 1000 if timeout_ms > 0 else None)
 
-    def leave(self) -> list[LoopPending]:
-        """The waiter leaves. A call that has not ended is cancelled together with its open requests.
+    def untaken(self) -> list[LoopPending]:
+        """After DONE: requests that nobody has taken, emptied. They belong to the session, not to the call."""
+        with self._changed:
+            left = [pending for pending in self._requests if pending.is_open()] if self._done else []
+            if self._done:
+                self._requests.clear()
+        return left
 
-        Returns requests that nobody has taken although the call has ended (they belong to the session, not to the call).
-        """
+    def leave(self) -> None:
+        """The waiter leaves. A call that has not ended is cancelled together with its open requests. Idempotent."""
         with self._changed:
             attached, self._attached = self._attached, False
-            left = [pending for pending in self._requests if pending.is_open()]
             self._requests.clear()
             done, still_open = self._done, list(self._open)
         self._thread._forget(self)
-        if done:
-            return left
+        if done or not attached:
+            return
         for pending in still_open:
             pending.close()
-        if attached:
-            self._thread.give_up(self, self._answering())
-        return []
+        self._thread.give_up(self, self._answering())
 
     def _answering(self) -> bool:
+        """Whether an answer was given (by a person or by an end) so lately that it may still be on its way."""
         return time.monotonic() - self._answered_at < ANSWER_SECONDS
 
     def outcome(self) -> Any:
@@ -235,7 +238,8 @@ class LoopCall:
             self._task.cancel()
 
     async def _main(self, main: Callable[[LoopCall], Coroutine[Any, Any, Any]]) -> None:
-        value, error = None, None
+        value: Any = None
+        error: BaseException | None = None
         try:
             value = await main(self)
         except asyncio.CancelledError:

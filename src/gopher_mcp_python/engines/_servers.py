@@ -100,6 +100,6 @@ def _http(url: str, headers: Mapping[str, str], transport: str, name: str) -> Ht
         host = None
     if not host or parts.scheme not in ("http", "https"):
         raise AgentError(f"the URL of {name or 'the MCP server'} is not an http or https address with a host")
-    # "http_sse" is how the Gopher service names any HTTP server; only an endpoint called /sse speaks the older transport.
+    # The Gopher service says "http_sse" of any HTTP server; only an endpoint called /sse speaks the older transport.
     older = transport == "sse" or (transport in _SSE and parts.path.rstrip("/").endswith("/sse"))
     return HttpConnection(url, dict(headers), "sse" if older else "streamable-http", name)

@@ -91,7 +91,7 @@ class EmbeddedAgent:
         self._wait(self._connect, CREATE_TIMEOUT_MS, f"connecting to {', '.join(map(place, connections))}"[:300])
 
     def run(self, query: str, timeout_ms: int) -> RunOutcome:
-        """See `EngineAgent.run`. Raises AgentError also for a handler that runs its own agent, and in a forked child."""
+        """See `EngineAgent.run`. AgentError also for a handler that runs its own agent, and in a forked child."""
         run = Run(next(_run_ids), query, self._provider, self._tools, self._spec.options.on_event)
 
         async def main(call: LoopCall) -> RunOutcome:
@@ -118,8 +118,9 @@ class EmbeddedAgent:
             return call.outcome()
         finally:
             _inside.reset(token)
-            for pending in call.leave():
+            for pending in call.untaken():
                 self._asker.hand_to_helper(pending)
+            call.leave()
 
     def _refuse_if_it_would_hang(self) -> None:
         if self._thread.inherited:
@@ -128,7 +129,7 @@ class EmbeddedAgent:
             raise AgentError("Agent has been disposed")
         mine = any(call.running and call.belongs_to(self._thread) for call in _inside.get())
         if mine or self._thread.is_current():
-            raise AgentError("an elicitation handler or event callback can't run its own agent: it would wait for itself")
+            raise AgentError("a handler or an event callback can't run its own agent: it would wait for itself")
 
     async def _connect(self, call: LoopCall) -> None:
         with self._asker.serving(call):

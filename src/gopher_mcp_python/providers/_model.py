@@ -15,8 +15,8 @@ def api_key(variable: str, provider: str) -> str:
     key = os.environ.get(variable, "").strip()
     if not key:
         raise ApiKeyError(
-            f"{provider} needs an API key: set the environment variable {variable}, or use DirectProvider, which needs no "
-            "model"
+            f"{provider} needs an API key: set the environment variable {variable}, or use DirectProvider, which needs "
+            "no model"
         )
     return key
 
@@ -57,5 +57,5 @@ def _reason(error: Exception) -> str:
 
 def too_many_turns(provider: str) -> AgentError:
     return AgentError(
-        f"{provider}: the model asked for tools in each of its {MAX_ITERATIONS} turns and gave no answer; the run was ended"
+        f"{provider}: the model asked for tools in each of its {MAX_ITERATIONS} turns and gave no answer; run ended"
     )

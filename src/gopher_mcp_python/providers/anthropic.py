@@ -32,7 +32,8 @@ class AnthropicProvider:
         for _ in range(MAX_ITERATIONS):
             run.begin_iteration()
             reply = await self._turn(run, messages, tools)
-            messages.append({"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in reply.content]})
+            said = [block.model_dump(exclude_none=True) for block in reply.content]
+            messages.append({"role": "assistant", "content": said})
             uses = [block for block in reply.content if block.type == "tool_use"]
             if not uses:
                 run.end_iteration()

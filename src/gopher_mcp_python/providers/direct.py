@@ -65,7 +65,7 @@ def _split(query: str) -> tuple[str, dict[str, Any]]:
 
 
 def _named(text: str, names: list[str]) -> str | None:
-    """Whole words only, so that `get` is not found in `get_profile`; the longest name where several fit at one place."""
+    """Whole words only, so that `get` is not found in `get_profile`; the longest where several fit at one place."""
     found = [
         (match.start(), -len(name), name)
         for name in names

@@ -1,4 +1,4 @@
-"""Where an MCP server is and how to reach it: streamable HTTP, SSE (the older HTTP transport), or a command on stdio."""
+"""Where an MCP server is and how to reach it: streamable HTTP, SSE (older), or a command on stdio."""
 
 from __future__ import annotations
 

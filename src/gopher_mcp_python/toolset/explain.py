@@ -86,7 +86,8 @@ async def _lost(
     if connecting or type(failure).__name__ in ("ConnectError", "ConnectTimeout"):
         return ConnectionError(f"{where} failed: {reason}. {_remedy(connection)}")
     return SessionLostError(
-        f"{where} failed: {reason} before the answer came. It is not known whether the tool ran, so it was not called again"
+        f"{where} failed: {reason} before the answer came. It is not known whether the tool ran, so it was not called "
+        "again"
     )
 
 

@@ -224,7 +224,7 @@ class Toolset:
     async def _call_on(
         self, session: Session, name: str, arguments: dict[str, Any], record: Record
     ) -> types.CallToolResult:
-        """One call with its rounds of questions (2026-07-28); nothing is asked twice, the state is echoed as it came."""
+        """One call with its rounds of questions (2026-07-28); the state is echoed as it came."""
         session.calls.add(record)
         try:
             result = await session.call_tool(name, arguments)
@@ -249,7 +249,7 @@ class Toolset:
         for key, entry in result.input_requests.items():
             if not isinstance(entry, types.ElicitRequest):
                 raise ToolsetError(
-                    f"{record.tool} of {self.connection.label} asked for {entry.method}, which this client does not serve"
+                    f"{record.tool} of {self.connection.label} asked for {entry.method}, which is not served here"
                 )
             params = raw.get(key, {}).get("params") or entry.params.model_dump(mode="json", by_alias=True)
             responses[key] = types.ElicitResult(**await self._ask_entry(session, key, params, raw.get(key), record))

@@ -1,8 +1,8 @@
 """The SDK's JSON-RPC dispatcher with the elicitation part done here, on the messages as they came.
 
 The SDK's own callback sees parsed parameters only, declares both modes whenever there is one, and answers a malformed
-request for us. Its `ClientSession` takes a dispatcher from outside, so this is a public seam: `run` gets the handlers to
-call for what the server sends, `send_raw_request` gets every request of ours before it leaves.
+request for us. Its `ClientSession` takes a dispatcher from outside, so this is a public seam: `run` gets the handlers
+to call for what the server sends, `send_raw_request` gets every request of ours before it leaves.
 """
 
 from __future__ import annotations
