@@ -16,6 +16,7 @@ from .elicitation import (
     GopherAgentElicitationRequest,
     GopherAgentElicitationResponse,
 )
+from .ffi._bridge import InlineAnswer
 from .handlers.watch import Watch, deadline_after
 from .redaction import redact_text, redact_url
 
@@ -215,7 +216,7 @@ class Elicitor:
             return lambda request: code
         if self._custom is None or self.mode != "inline":
             return self._inline_slowly
-        return _fast_inline(self._custom, self._inline_result)
+        return InlineAnswer(self._custom, self._inline_result, GopherAgentElicitationResponse)
 
     def _inline_slowly(self, request: GopherAgentElicitationRequest) -> int:
         """For a caller that has no pending request: the same rules, one request, an action code."""
@@ -235,27 +236,6 @@ class Elicitor:
         except Exception as failure:
             self._failed(failure)
             return CANCEL
-
-
-def _fast_inline(
-    handler: Callable[[Any], object], otherwise: Callable[[object, BaseException | None, Any], int]
-) -> Callable[[GopherAgentElicitationRequest], int]:
-    codes = CODE_OF
-    response_type = GopherAgentElicitationResponse
-
-    def inline_answer(request: GopherAgentElicitationRequest) -> int:
-        try:
-            result = handler(request)
-        except BaseException as error:
-            return otherwise(None, error, request)
-        try:
-            if type(result) is response_type:
-                return codes[result.action]
-            return codes[result]  # type: ignore[index]
-        except (KeyError, TypeError):
-            return otherwise(result, None, request)
-
-    return inline_answer
 
 
 class _Lone:

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 WAKE_TICK: int
@@ -41,6 +41,7 @@ class Symbol(NamedTuple):
     required: bool
 
 def symbol_table() -> list[Symbol]: ...
+def struct_sizes() -> dict[str, int]: ...
 def preload(path: str, global_: bool = False) -> None: ...
 
 class Library:
@@ -83,6 +84,15 @@ class NativeOptions:
         elicitation_timeout_ms: int = 0,
     ) -> None: ...
 
+class InlineAnswer:
+    def __init__(
+        self,
+        handler: Callable[[Any], object],
+        otherwise: Callable[[object, BaseException | None, Any], int],
+        response_type: type,
+    ) -> None: ...
+    def __call__(self, request: ElicitationRequest) -> int: ...
+
 class PendingRequest:
     @property
     def request(self) -> ElicitationRequest: ...
@@ -120,7 +130,7 @@ class AgentHandle:
         host: _AgentHost,
         *,
         answer: Literal["fixed", "inline", "handed_over"],
-        fixed_action: int = 3,
+        fixed_action: int | str = 3,
         limit_ms: int = 0,
         wants_events: bool = False,
         server: str | None = None,
@@ -131,6 +141,8 @@ class AgentHandle:
     def closed(self) -> bool: ...
     @property
     def inherited(self) -> bool: ...
+    @property
+    def asked(self) -> int: ...
     @property
     def has_handle(self) -> bool: ...
     def create(

@@ -7,14 +7,13 @@ _host.pxi. The parts are included so that there is one extension module and call
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.contextvars cimport PyContext_Copy, PyContext_CopyCurrent, PyContext_Enter, PyContext_Exit
-from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear
+from cpython.contextvars cimport PyContext_CopyCurrent, PyContext_Exit
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memchr, strcmp, strlen
+from libc.string cimport memchr, strcmp
 
 from .bridge cimport *
 
@@ -28,6 +27,10 @@ cdef extern from "threads.h":
     void gpy_forget_others()
     int gpy_is_main_interpreter()
     long gpy_kept_states()
+    object gpy_text(const char *text)
+    object gpy_text_of(const char *text, size_t length)
+    object gpy_context_enter(object context)
+    void gpy_prefetch(const void *address)
 
 if not gpy_is_main_interpreter():
     raise ImportError(

@@ -15,10 +15,6 @@ cdef dict _FACTORIES = {
 cdef dict _ANSWER_MODES = {
     "fixed": <int>GB_ANSWER_FIXED, "inline": <int>GB_ANSWER_INLINE, "handed_over": <int>GB_ANSWER_HANDED_OVER,
 }
-cdef dict _ACTIONS = {
-    "accept": <int>GOPHER_ORCH_ELICITATION_ACCEPT, "decline": <int>GOPHER_ORCH_ELICITATION_DECLINE,
-    "cancel": <int>GOPHER_ORCH_ELICITATION_CANCEL,
-}
 
 
 cdef int32_t _action_code(object action) except -1:
@@ -137,7 +133,8 @@ cdef class Call:
         cdef gb_request *request = gb_call_take(self.checked())
         if request == NULL:
             return None
-        return _new_pending(request, None if self.host is None else self.host.server)
+        self.host.count()  # only an agent's calls have requests
+        return _new_pending(request, self.host.server)
 
     def leave(self):
         """Gives the call up; idempotent. Before its end: its requests are cancelled and the agent is retired."""
@@ -157,8 +154,8 @@ cdef class Call:
         """After WAKE_DONE: what the library gave."""
         cdef gb_outcome raw
         gb_call_outcome(self.checked(), &raw)
-        return Outcome(bool(raw.ok), _text(raw.text), _text(raw.completed_json), raw.error_code,
-                       _text(raw.error_message), _text(raw.error_details), raw.run_id, raw.iterations,
+        return Outcome(bool(raw.ok), gpy_text(raw.text), gpy_text(raw.completed_json), raw.error_code,
+                       gpy_text(raw.error_message), gpy_text(raw.error_details), raw.run_id, raw.iterations,
                        raw.paused_seconds)
 
 
@@ -191,7 +188,7 @@ cdef class AgentHandle:
     cdef uint32_t epoch
     cdef object __weakref__
 
-    def __cinit__(self, Library library not None, host, *, str answer not None, int32_t fixed_action=3,
+    def __cinit__(self, Library library not None, host, *, str answer not None, fixed_action=3,
                   int64_t limit_ms=0, bint wants_events=False, server=None):
         cdef gb_agent_config config
         if answer not in _ANSWER_MODES:
@@ -223,6 +220,11 @@ cdef class AgentHandle:
         return self.epoch != gb_epoch()
 
     @property
+    def asked(self):
+        """How many requests have reached Python; fixed answers do not."""
+        return self.state.asked
+
+    @property
     def has_handle(self):
         """Whether a create call has succeeded and the agent was not closed."""
         cdef gb_agent *agent = gb_agent_acquire(self.token)
@@ -243,7 +245,7 @@ cdef class AgentHandle:
         cdef bytes provider_b = _c_text(provider, "provider")
         cdef bytes model_b = _c_text(model, "model")
         cdef bytes target_b = _c_text(target, "target")
-        cdef bytes key_b = None if api_key is None else _c_text(api_key, "api_key")
+        cdef bytes key_b = None if api_key is None else _wire_text(api_key, "api_key")
         cdef _OptionsMemory memory = None if options is None else _OptionsMemory(options)
         if factory not in _FACTORIES:
             raise ValueError(f"unknown factory {factory!r}: one of {', '.join(_FACTORIES)}")

@@ -2,17 +2,54 @@
 # Part of _bridge.pyx. Bodies run with the GIL, on any thread, and never raise: what goes wrong is told to
 # sys.unraisablehook and the server gets "cancel".
 
+cdef dict _ACTIONS = {
+    "accept": <int>GOPHER_ORCH_ELICITATION_ACCEPT, "decline": <int>GOPHER_ORCH_ELICITATION_DECLINE,
+    "cancel": <int>GOPHER_ORCH_ELICITATION_CANCEL,
+}
+
+
+@cython.final
+cdef class InlineAnswer:
+    """A handler that can't block, called right in the callback: request -> 1, 2 or 3.
+
+    Takes "accept", "decline", "cancel" or a ``response_type`` whose ``action`` is one of them; whatever else comes out is
+    for ``otherwise(result, error, request) -> int``. In Python this would cost as much as taking the GIL.
+    """
+
+    cdef object handler        # (request) -> response or word
+    cdef object otherwise      # (result, error, request) -> int
+    cdef type response_type
+
+    def __init__(self, handler, otherwise, type response_type not None):
+        self.handler = handler
+        self.otherwise = otherwise
+        self.response_type = response_type
+
+    def __call__(self, request):
+        return self.decide(request)
+
+    cdef object decide(self, object request):
+        try:
+            result = self.handler(request)
+        except BaseException as error:
+            return self.otherwise(None, error, request)
+        action = result.action if type(result) is self.response_type else result
+        code = _ACTIONS.get(action) if type(action) is str else None
+        return self.otherwise(result, None, request) if code is None else code
+
+
 @cython.final
 @cython.internal
 cdef class _Host:
     """One per agent. csrc holds the only reference that counts, until its last callback has left (hooks.drop)."""
 
     cdef object answer          # bound host.inline_answer
+    cdef object run_context     # contextvars of who runs it now, or base_context
+    cdef object server          # label put on each request, str | None
+    cdef uint64_t asked         # requests that reached Python
     cdef object event           # bound host.event
     cdef object unattended      # bound host.unattended
-    cdef object server          # label put on each request, str | None
     cdef object base_context    # contextvars of who created the agent
-    cdef object run_context     # contextvars of who runs it now, or base_context
 
     def __cinit__(self, host, server):
         self.answer = host.inline_answer
@@ -25,6 +62,10 @@ cdef class _Host:
         with cython.critical_section(self):
             return self.run_context
 
+    cdef void count(self) noexcept:
+        with cython.critical_section(self):
+            self.asked += 1
+
     cdef void set_context(self, object context) noexcept:
         with cython.critical_section(self):
             self.run_context = context
@@ -35,56 +76,61 @@ cdef class _Host:
                 self.run_context = self.base_context
 
 
-cdef inline object _enter(_Host host):
-    """Enters the context of who called run(); a copy of it while another callback is inside. For PyContext_Exit."""
-    context = host.context()
-    try:
-        PyContext_Enter(context)
-    except RuntimeError:
-        context = PyContext_Copy(context)
-        PyContext_Enter(context)
-    return context
-
-
-cdef inline object _text(const char *text):
-    """str, or None for NULL. Invalid UTF-8 is replaced, never refused."""
-    if text == NULL:
-        return None
-    return PyUnicode_DecodeUTF8(text, strlen(text), "replace")
-
-
-cdef inline ElicitationRequest _decode(const gopher_orch_elicitation_request_t *raw, object server):
+cdef inline ElicitationRequest _decode_head(const gopher_orch_elicitation_request_t *raw):
     cdef ElicitationRequest request = ElicitationRequest.__new__(ElicitationRequest)
     if raw.mode == NULL:
         request.mode = ""
     elif strcmp(raw.mode, "url") == 0:
         request.mode = "url"
     else:
-        request.mode = _text(raw.mode)
-    request.elicitation_id = _text(raw.elicitation_id)
-    request.message = _text(raw.message)
-    request.url = _text(raw.url)
-    request.request_id_json = _text(raw.request_id_json)
-    request.raw_json = _text(raw.raw_json)
-    request.raw_params_json = _text(raw.raw_params_json)
+        request.mode = gpy_text(raw.mode)
+    request.elicitation_id = gpy_text(raw.elicitation_id)
+    request.message = gpy_text(raw.message)
+    request.url = gpy_text(raw.url)
+    return request
+
+
+cdef inline ElicitationRequest _decode_tail(ElicitationRequest request, const gopher_orch_elicitation_request_t *raw):
+    request.request_id_json = gpy_text(raw.request_id_json)
+    request.raw_json = gpy_text(raw.raw_json)
+    request.raw_params_json = gpy_text(raw.raw_params_json)
+    return request
+
+
+cdef ElicitationRequest _decode(const gopher_orch_elicitation_request_t *raw, object server):
+    cdef ElicitationRequest request = _decode_tail(_decode_head(raw), raw)
     request.server = server
     return request
 
 
-cdef int32_t _answer(_Host host, const gopher_orch_elicitation_request_t *raw) except -1:
-    context = _enter(host)
+cdef int32_t _answer(gb_token token, const gopher_orch_elicitation_request_t *raw) except -1:
+    # Among a million agents neither the slot nor the host is in a cache: both are fetched while there is text to decode.
+    cdef ElicitationRequest request = _decode_head(raw)
+    cdef void *found = gb_inline_host(token)
+    if found == NULL:
+        return GOPHER_ORCH_ELICITATION_CANCEL
+    gpy_prefetch(found)
+    _decode_tail(request, raw)
+    cdef _Host host = <_Host>found
+    request.server = host.server
+    host.count()
+    context = gpy_context_enter(host.context())
     try:
-        result = host.answer(_decode(raw, host.server))
+        if type(host.answer) is InlineAnswer:
+            result = (<InlineAnswer>host.answer).decide(request)
+        else:
+            result = host.answer(request)
     finally:
         PyContext_Exit(context)
-    if type(result) is not int or not 1 <= result <= 3:
+    cdef long action = <long>result if type(result) is int else 0
+    if not 1 <= action <= 3:
         raise TypeError(f"an elicitation is answered with 1, 2 or 3, not with {type(result).__name__}")
-    return <int32_t>result
+    return <int32_t>action
 
 
-cdef int32_t _inline_answer_body(void *host, const gopher_orch_elicitation_request_t *raw) noexcept:
+cdef int32_t _inline_body(gb_token token, const gopher_orch_elicitation_request_t *raw) noexcept:
     try:
-        return _answer(<_Host>host, raw)
+        return _answer(token, raw)
     except BaseException as error:
         _report(error, "elicitation callback")
         return GOPHER_ORCH_ELICITATION_CANCEL
@@ -95,8 +141,8 @@ cdef void _event_body(void *raw_host, const gopher_orch_event_t *event) noexcept
     cdef object text = None
     try:
         if event.json != NULL:
-            text = PyUnicode_DecodeUTF8(event.json, <Py_ssize_t>event.json_length, "replace")
-        context = _enter(host)
+            text = gpy_text_of(event.json, event.json_length)
+        context = gpy_context_enter(host.context())
         try:
             host.event(event.kind, event.run_id, event.iteration, text)
         finally:
@@ -109,7 +155,8 @@ cdef void _unattended_body(void *raw_host, gb_request *raw) noexcept:
     cdef _Host host = <_Host>raw_host
     try:
         pending = _new_pending(raw, host.server)
-        context = _enter(host)
+        host.count()
+        context = gpy_context_enter(host.context())
         try:
             host.unattended(pending)
         finally:
@@ -145,8 +192,8 @@ class _Unraisable(NamedTuple):
 cdef int _install_hooks() except -1:
     cdef gb_hooks bodies
     # Called by threads.h with the GIL held; declared nogil only because csrc knows no GIL.
-    bodies.inline_answer = <int32_t (*)(void *, const gopher_orch_elicitation_request_t *) noexcept nogil>(
-        <void *>_inline_answer_body)
+    bodies.inline_late = <int32_t (*)(gb_token, const gopher_orch_elicitation_request_t *) noexcept nogil>(
+        <void *>_inline_body)
     bodies.event = <void (*)(void *, const gopher_orch_event_t *) noexcept nogil>(<void *>_event_body)
     bodies.unattended = <void (*)(void *, gb_request *) noexcept nogil>(<void *>_unattended_body)
     bodies.drop = <void (*)(void *) noexcept nogil>(<void *>_drop_body)

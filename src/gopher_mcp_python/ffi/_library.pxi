@@ -24,6 +24,17 @@ def symbol_table():
     return table
 
 
+def struct_sizes():
+    """Sizes in bytes of the structs that cross the ABI, as the compiler laid them out."""
+    return {
+        "gopher_orch_agent_options_t": sizeof(gopher_orch_agent_options_t),
+        "gopher_orch_elicitation_request_t": sizeof(gopher_orch_elicitation_request_t),
+        "gopher_orch_event_t": sizeof(gopher_orch_event_t),
+        "gopher_orch_header_t": sizeof(gopher_orch_header_t),
+        "gopher_orch_server_options_t": sizeof(gopher_orch_server_options_t),
+    }
+
+
 def preload(str path not None, bint global_=False):
     """Opens a shared library by absolute path or loader name and keeps it open, so that a later one finds it.
 
@@ -89,7 +100,7 @@ cdef class Library:
 
     def fetch_servers(self, str api_key not None):
         """Starts the library's look-up of an API key's servers; the outcome's text is their JSON."""
-        cdef bytes key = _c_text(api_key, "api_key")
+        cdef bytes key = _wire_text(api_key, "api_key")
         cdef const char *key_text = key
         cdef const gb_api *api = self.checked()
         cdef gb_call *call
@@ -154,6 +165,14 @@ cdef bytes _c_text(object value, str what):
     return encoded
 
 
+cdef bytes _wire_text(object value, str what):
+    """Text that goes into an HTTP header: the library would send a line break as it is, and with it another header."""
+    encoded = _c_text(value, what)
+    if b"\r" in encoded or b"\n" in encoded:
+        raise ValueError(f"{what} holds a line break; remove it (a token read from a file often ends in one)")
+    return encoded
+
+
 @cython.final
 @cython.internal
 cdef class _OptionsMemory:
@@ -197,7 +216,7 @@ cdef class _OptionsMemory:
     cdef const char *text(self, object value, str what) except? NULL:
         if value is None:
             return NULL
-        encoded = _c_text(value, what)
+        encoded = _wire_text(value, what)
         self.strings.append(encoded)
         return PyBytes_AS_STRING(encoded)
 

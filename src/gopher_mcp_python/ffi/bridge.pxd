@@ -150,5 +150,7 @@ cdef extern from "bridge.h" nogil:
         void (*event)(void *host, const gopher_orch_event_t *event) noexcept nogil
         void (*unattended)(void *host, gb_request *request) noexcept nogil
         void (*drop)(void *host) noexcept nogil
+        int32_t (*inline_late)(gb_token token, const gopher_orch_elicitation_request_t *request) noexcept nogil
+    void *gb_inline_host(gb_token token)
     int32_t gb_elicitation_trampoline(const gopher_orch_elicitation_request_t *request, void *user_data)
     void gb_event_trampoline(const gopher_orch_event_t *event, void *user_data)

@@ -1,7 +1,8 @@
 /* How a thread enters Python: the one shape of every hook of the bridge.
  *
- * Part of the Cython module (csrc knows no Python). A thread that Python knows takes the GIL with PyGILState_Ensure and
- * gives it back. A foreign thread would pay for a new thread state each time (5 us), so the first entry's state is kept:
+ * Part of the Cython module (csrc knows no Python). A thread that Python knows attaches the state that it has (with
+ * PyGILState_Ensure when it is attached already). A foreign thread would pay for a new thread state each time (5 us), so
+ * the first entry's state is kept:
  *
  *   first entry    PyGILState_Ensure, a record is made ... PyEval_SaveThread
  *   later entries  PyEval_RestoreThread ................... PyEval_SaveThread
@@ -18,6 +19,7 @@
 #include <Python.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #ifdef _WIN32
 #include <windows.h>
 #else
@@ -111,8 +113,9 @@ static inline PyThreadState *gpy_attached(void) {
 }
 
 typedef struct {
-    gpy_record *record;    /* non-NULL: leave with PyEval_SaveThread */
-    PyGILState_STATE gil;  /* else: leave with PyGILState_Release */
+    gpy_record *record;    /* a foreign thread's, to be marked as outside again */
+    bool attached;         /* leave with PyEval_SaveThread, else with PyGILState_Release */
+    PyGILState_STATE gil;
 } gpy_entry;
 
 /* A thread of nobody's enters for the first time: keep what PyGILState_Ensure makes. */
@@ -125,42 +128,104 @@ static gpy_record *gpy_adopt(void) {
     return record;
 }
 
+/* The first entry of a foreign thread, or one of a thread that is attached already. */
+static void gpy_enter_slowly(gpy_entry *entry) {
+    gpy_record *record = NULL;
+    bool foreign = !gpy_mine && !PyGILState_GetThisThreadState() && (record = gpy_adopt());
+    entry->gil = PyGILState_Ensure();
+    if (!foreign)
+        return;
+    record->state = PyThreadState_Get();
+    gpy_collect();
+    gpy_push(gpy_mine = record);
+    atomic_fetch_add(&gpy_kept, 1);
+    entry->record = record;
+    entry->attached = true;
+    record->inside = 1;
+}
+
 static inline void gpy_enter(gpy_entry *entry) {
     gpy_record *record = gpy_mine;
+    PyThreadState *state = record ? record->state : PyGILState_GetThisThreadState();
     entry->record = NULL;
-    if (record && !record->inside && gpy_attached() != record->state) {
-        PyEval_RestoreThread(record->state);
-    } else if (!record && !PyGILState_GetThisThreadState() && (record = gpy_adopt())) {
-        PyGILState_Ensure();
-        record->state = PyThreadState_Get();
-        gpy_collect();
-        gpy_push(gpy_mine = record);
-        atomic_fetch_add(&gpy_kept, 1);
-    } else {
-        entry->gil = PyGILState_Ensure();
+    entry->attached = false;
+    if (!state || (record && record->inside) || gpy_attached() == state) {
+        gpy_enter_slowly(entry);
         return;
     }
-    record->inside = 1;
-    entry->record = record;
+    PyEval_RestoreThread(state);
+    entry->attached = true;
+    if (record) {
+        record->inside = 1;
+        entry->record = record;
+    }
 }
 
 static inline void gpy_leave(gpy_entry *entry) {
-    if (entry->record) {
+    if (entry->record)
         entry->record->inside = 0;
+    if (entry->attached)
         PyEval_SaveThread();
-    } else {
+    else
         PyGILState_Release(entry->gil);
+}
+
+/* ---- Text ---------------------------------------------------------------------------------------------------------- */
+
+static inline int gpy_is_ascii(const char *text, size_t length) {
+    unsigned char seen = 0;
+    for (size_t i = 0; i < length; i++) /* without a way out, so that it becomes vector code */
+        seen |= (unsigned char)text[i];
+    return seen < 0x80;
+}
+
+/* A new reference: str, or None for NULL. Invalid UTF-8 is replaced. ASCII, which nearly all of it is, takes half the
+ * time of PyUnicode_DecodeUTF8, which looks at unaligned text byte by byte. */
+static inline PyObject *gpy_text_of(const char *text, size_t length) {
+    if (length > 1 && gpy_is_ascii(text, length)) {
+        PyObject *made = PyUnicode_New((Py_ssize_t)length, 127);
+        if (made) memcpy(PyUnicode_1BYTE_DATA(made), text, length);
+        return made;
     }
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
+}
+
+/* An object of two cache lines at most. */
+static inline void gpy_prefetch(const void *object) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(object, 1);
+    __builtin_prefetch((const char *)object + 64, 1);
+#else
+    (void)object;
+#endif
+}
+
+static inline PyObject *gpy_text(const char *text) {
+    if (!text) Py_RETURN_NONE;
+    return gpy_text_of(text, strlen(text));
+}
+
+/* ---- Context ------------------------------------------------------------------------------------------------------- */
+
+/* Enters the context of who called run(), or a copy of it while another callback is inside. The entered one, a new
+ * reference for gpy_context_exit(), or NULL with an exception. */
+static inline PyObject *gpy_context_enter(PyObject *context) {
+    if (PyContext_Enter(context) == 0) return Py_NewRef(context);
+    if (!PyErr_ExceptionMatches(PyExc_RuntimeError)) return NULL;
+    PyErr_Clear();
+    PyObject *copy = PyContext_Copy(context);
+    if (copy && PyContext_Enter(copy)) Py_CLEAR(copy);
+    return copy;
 }
 
 /* ---- The hooks. Their Python bodies (Cython, GIL held, never raising) are installed at import. -------------------- */
 
 static gb_hooks gpy_bodies;
 
-static int32_t gpy_inline_answer(void *host, const gopher_orch_elicitation_request_t *request) {
+static int32_t gpy_inline(gb_token token, const gopher_orch_elicitation_request_t *request) {
     gpy_entry entry;
     gpy_enter(&entry);
-    int32_t action = gpy_bodies.inline_answer(host, request);
+    int32_t action = gpy_bodies.inline_late(token, request);
     gpy_leave(&entry);
     return action;
 }
@@ -187,7 +252,8 @@ static void gpy_drop(void *host) {
 }
 
 static int gpy_install(const gb_hooks *bodies) {
-    static const gb_hooks hooks = {gpy_inline_answer, gpy_event, gpy_unattended, gpy_drop};
+    static const gb_hooks hooks = {
+        .inline_late = gpy_inline, .event = gpy_event, .unattended = gpy_unattended, .drop = gpy_drop};
     gpy_bodies = *bodies;
     if (gpy_init_key()) return -1;
     gb_set_hooks(&hooks);

@@ -1,0 +1,249 @@
+"""The vendor's native library as an engine, through the bridge.
+
+A native handle may be retired: the library can't cancel a run and would hand its late result to the next one. So after a
+timeout or Ctrl-C the handle is closed, drains and is released behind, and the next run makes a fresh one from the same
+specification.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import warnings
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Literal
+
+from ..errors import AgentError, ElicitationWarning, TimeoutError
+from ..ffi import _bridge
+from ..native import load
+from .base import CreateSpec, RunOutcome
+from .drive import drive
+from .native_events import Recorder
+from .native_failures import completed_data, create_failure, run_failure
+from .native_turns import Turns
+
+if TYPE_CHECKING:
+    from ..elicitor import Elicitor
+    from ..native import LoadedLibrary
+
+__all__ = ["ELICITATION_LIMIT_MS", "NativeAgent", "create"]
+
+#: The library gives a tool call up after 120 s, whatever it is configured to (milliseconds). Answering cancel shortly
+#: before lets the tool tell so.
+ELICITATION_LIMIT_MS = 115_000
+_log = logging.getLogger("gopher_mcp_python.native")
+# The agents in whose run the current context is: a handler that ran its own agent would wait for itself.
+_inside: ContextVar[tuple[_Inside, ...]] = ContextVar("gopher_mcp_inside_native_runs", default=())
+
+
+def create(spec: CreateSpec) -> NativeAgent:
+    """Makes an agent; elicitations that come meanwhile are answered on this thread.
+
+    Raises:
+        AgentError: no usable library, or the library refused; ApiKeyError, ConnectionError, TimeoutError where it is
+            known to be one.
+        ValueError: a token, header or other text that must not be sent, named and not shown.
+    """
+    agent = NativeAgent(load(), spec)
+    try:
+        agent.make_handle(0)
+    except BaseException:
+        agent.release()
+        raise
+    return agent
+
+
+class NativeAgent:
+    """An agent of the native library; see `EngineAgent`."""
+
+    name: Literal["native"] = "native"
+
+    def __init__(self, loaded: LoadedLibrary, spec: CreateSpec) -> None:
+        self._loaded = loaded
+        self._spec = spec
+        self._elicitor: Elicitor = spec.elicitor
+        self._options = _native_options(loaded, spec)
+        self._limit_ms = _limit(spec.elicitor, self._options)
+        self._turns = Turns()
+        self._pid = os.getpid()
+        self._released = False
+        self._handle: _bridge.AgentHandle | None = None  # none before the first and after a retired one
+        self._host = Recorder(spec.elicitor, spec.options.on_event)
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def run(self, query: str, timeout_ms: int) -> RunOutcome:
+        """See `EngineAgent.run`. Its time begins when it is this run's turn."""
+        self._refuse_unusable()
+        with self._turns.turn():
+            self._refuse_unusable()
+            inside = _Inside(self)
+            token = _inside.set((*_inside.get(), inside))
+            try:
+                return self._run(query, timeout_ms)
+            finally:
+                inside.active = False
+                _inside.reset(token)
+
+    def _run(self, query: str, timeout_ms: int) -> RunOutcome:
+        left_ms = timeout_ms
+        if self._handle is None:
+            left_ms = self.make_handle(timeout_ms)
+        handle, host = self._current()
+        host.begin()
+        asked_before = handle.asked
+        outcome = self._carry_out(self._started(handle.run, query, timeout_ms), left_ms, "the run")
+        data = completed_data(outcome)
+        if data is not None:
+            host.tell("run_completed", outcome.run_id, outcome.iterations, data)
+        failure = run_failure(outcome, data, has_events=self._loaded.supports_events)
+        if failure is not None:
+            if isinstance(failure, TimeoutError):
+                self._retire()  # the library may still be at it
+            failure.elicitation_cause = self._elicitor.take_cause()
+            raise failure
+        return host.result(outcome, data, elicited=handle.asked > asked_before)
+
+    def _carry_out(self, call: _bridge.Call, timeout_ms: int, what: str) -> _bridge.Outcome:
+        """Waits for a call and answers what it asks. Whatever ends the wait early retires the handle."""
+        call.set_timeout(timeout_ms)
+        try:
+            drive(call, self._elicitor, what=what)
+            return call.outcome()
+        except BaseException as error:
+            self._retire()
+            if isinstance(error, AgentError):
+                error.elicitation_cause = self._elicitor.take_cause()
+            raise
+        finally:
+            call.leave()
+
+    # -- handles -----------------------------------------------------------------------------------------------------
+
+    def make_handle(self, timeout_ms: int) -> int:
+        """Creates the native agent. Returns what is left of `timeout_ms` (0: no limit) after it."""
+        began = time.monotonic()
+        spec = self._spec
+        self._host = Recorder(self._elicitor, spec.options.on_event)
+        elicitation = self._options is not None and self._options.elicitation
+        handle = _bridge.AgentHandle(
+            self._loaded.library,
+            self._host,
+            answer=self._elicitor.mode if elicitation else "fixed",
+            fixed_action=self._elicitor.fixed_action or "cancel",
+            limit_ms=self._limit_ms,
+            wants_events=spec.options.on_event is not None or elicitation,
+            server=spec.server,
+        )
+        self._handle = handle
+        if self._released:  # disposed of at this very moment
+            handle.close()
+        call = self._started(
+            handle.create, spec.factory, spec.provider, spec.model, spec.api_key, _target(spec), self._options
+        )
+        outcome = self._carry_out(call, timeout_ms, "the creation of the agent")
+        if not outcome.ok:
+            self._retire()
+            raise create_failure(outcome, spec.server)
+        spent = round((time.monotonic() - began - outcome.paused_seconds) * 1000)
+        return max(1, timeout_ms - spent) if timeout_ms else 0
+
+    def _current(self) -> tuple[_bridge.AgentHandle, Recorder]:
+        handle = self._handle
+        if handle is None:
+            raise AgentError("Agent has been disposed")
+        return handle, self._host
+
+    def _started(self, start: Callable[..., _bridge.Call], *arguments: object) -> _bridge.Call:
+        try:
+            return start(*arguments)
+        except RuntimeError as error:
+            self._retire()
+            if self._released:
+                raise AgentError("Agent has been disposed") from None
+            raise AgentError(f"The native call could not be started: {error}") from error
+
+    def _retire(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.close()
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """See `EngineAgent.release`. The native release happens on a thread of the bridge, after the last callback."""
+        if self._pid != os.getpid():
+            return
+        self._released = True
+        handle = self._handle
+        if handle is not None:
+            handle.close()
+        self._turns.close()
+
+    def _refuse_unusable(self) -> None:
+        if self._pid != os.getpid():
+            raise AgentError(
+                "This agent was created before a fork and belongs to the parent process; create one in this process"
+            )
+        if self._released:
+            raise AgentError("Agent has been disposed")
+        if any(inside.active and inside.agent is self for inside in _inside.get()):
+            raise AgentError(
+                "An elicitation handler or event callback can't run its own agent: that run would wait for this one"
+            )
+
+
+class _Inside:
+    """A run in progress. Contexts are copied and live on, so it says itself whether it is over."""
+
+    __slots__ = ("active", "agent")
+
+    def __init__(self, agent: NativeAgent) -> None:
+        self.agent = agent
+        self.active = True
+
+
+def _target(spec: CreateSpec) -> str:
+    """The third argument of the factory: the api_key factory takes the key there."""
+    return spec.api_key or "" if spec.factory == "api_key" else spec.target
+
+
+def _native_options(loaded: LoadedLibrary, spec: CreateSpec) -> _bridge.NativeOptions | None:
+    """None when there is nothing to say: then the plain functions are used, which every version has."""
+    elicitation = spec.elicitor.enabled and loaded.supports_elicitation
+    if spec.elicitor.enabled and not loaded.supports_elicitation:
+        _refuse_or_tell(loaded, spec)
+    headers = spec.options.headers
+    if not elicitation and not headers:
+        return None
+    return _bridge.NativeOptions(
+        access_token=spec.options.access_token,
+        headers=headers,
+        elicitation=elicitation,
+        elicitation_timeout_ms=spec.elicitor.timeout_ms,
+    )
+
+
+def _refuse_or_tell(loaded: LoadedLibrary, spec: CreateSpec) -> None:
+    if spec.elicitor.explicit:
+        raise AgentError(
+            f"Elicitation options were given, but libgopher-orch {loaded.version or 'of unknown version'} "
+            f"({loaded.library.path}) has no elicitation support: 0.1.35 is needed (0.1.38 for retries after a sign-in "
+            "over streamable HTTP). Upgrade it (pip install --upgrade 'gopher-mcp-python[native]') or use "
+            'engine="embedded"'
+        )
+    _log.debug("libgopher-orch %s has no elicitation support; the agent is made without it", loaded.version)
+
+
+def _limit(elicitor: Elicitor, options: _bridge.NativeOptions | None) -> int:
+    wanted = elicitor.timeout_ms
+    if options is not None and options.elicitation and wanted > ELICITATION_LIMIT_MS:
+        warnings.warn(
+            f"elicitation timeout_ms={wanted} was lowered to {ELICITATION_LIMIT_MS}: the native library gives a tool "
+            'call up after 120 s; engine="embedded" has no such limit',
+            ElicitationWarning,
+            stacklevel=2,
+        )
+    return min(wanted or ELICITATION_LIMIT_MS, ELICITATION_LIMIT_MS)

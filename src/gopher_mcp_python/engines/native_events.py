@@ -1,0 +1,93 @@
+"""What the bridge calls for one native handle: answers, events, requests that nobody waits for."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..events import EVENT_KINDS, GopherAgentEvent
+from ..redaction import redact_text
+from .base import RunOutcome
+
+if TYPE_CHECKING:
+    from ..elicitor import Elicitor
+    from ..events import EventHandler
+    from ..ffi import _bridge
+
+__all__ = ["Recorder"]
+
+_log = logging.getLogger("gopher_mcp_python.native")
+
+
+class Recorder:
+    """Hears a handle's events and keeps what the run's outcome needs. It never refers to the agent or the handle: the
+    bridge holds it until the last callback has left, and a cycle would keep both for ever."""
+
+    def __init__(self, elicitor: Elicitor, on_event: EventHandler | None) -> None:
+        self.inline_answer: Callable[[_bridge.ElicitationRequest], int] = elicitor.inline_answer
+        self._elicitor = elicitor
+        self._on_event = on_event
+        self._called: list[str] = []
+        self._last_text: str | None = None
+
+    def begin(self) -> None:
+        """A run begins: what is kept is of this run alone."""
+        self._called, self._last_text = [], None
+
+    def event(self, kind: int, run_id: int, iteration: int, json_text: str | None) -> None:
+        """On a thread of the bridge or of the library's own, in the context of who called run()."""
+        if not 1 <= kind <= len(EVENT_KINDS):
+            return
+        name = EVENT_KINDS[kind - 1]
+        if self._on_event is None and name not in ("tool_dispatched", "tool_result"):
+            return
+        data = _parsed(json_text)
+        if name == "tool_dispatched":
+            self._called.append(str(data.get("tool", "")))
+        elif name == "tool_result":
+            self._last_text = _text_of(data.get("result"))
+        self.tell(name, run_id, iteration, data)
+
+    def tell(self, name: str, run_id: int, iteration: int, data: dict[str, Any]) -> None:
+        if self._on_event is None:
+            return
+        try:
+            self._on_event(GopherAgentEvent(name, run_id, iteration, data))
+        except Exception as error:  # an observer's failure is not the run's
+            _log.warning("on_event failed for %s: %s: %s", name, type(error).__name__, redact_text(str(error))[:300])
+
+    def unattended(self, pending: _bridge.PendingRequest) -> None:
+        """A request while nobody waits for a call of this agent (the server's GET stream, between runs)."""
+        self._elicitor.answer_on_helper(pending)
+
+    def result(self, outcome: _bridge.Outcome, data: dict[str, Any] | None, *, elicited: bool) -> RunOutcome:
+        used = (data or {}).get("tokens_used")
+        tokens = used.get("total", 0) if isinstance(used, dict) else 0
+        return RunOutcome(
+            outcome.text or "",
+            max(1, outcome.iterations),
+            tokens if isinstance(tokens, int) else 0,
+            self._elicitor.take_cause(),
+            tuple(self._called),
+            self._last_text,
+            elicited,
+        )
+
+
+def _parsed(json_text: str | None) -> dict[str, Any]:
+    try:
+        data = json.loads(json_text or "{}")
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _text_of(result: object) -> str | None:
+    """The text of a tool's result as the event tells it: {"type": "text", "text": ...}, or a list of such."""
+    if isinstance(result, list) and len(result) == 1:
+        result = result[0]
+    if isinstance(result, dict):
+        result = result.get("text")
+    return result if isinstance(result, str) else None
