@@ -47,7 +47,7 @@ def diagnose() -> Diagnosis:
     """
     probe = _probe_result() if _is_loaded() else _probe_in_child()
     native, embedded = probe["native"], _embedded()
-    requested = os.environ.get("GOPHER_MCP_ENGINE", "").strip().lower() or "auto"
+    requested = _requested()
     engine, why = probe["engine"], probe["why"]
     if engine == "embedded" and not embedded["usable"]:
         engine, why = None, f"{why}; the built-in engine can't run: {embedded['reason']}"
@@ -159,25 +159,41 @@ def _probe_in_child() -> dict[str, Any]:
             errors="replace",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return _without_opening(f"it could not be tried in a child process: {error}")
+        return _untried(f"the native library could not be tried in a child process: {error}")
     lines = done.stdout.strip().splitlines()
     if done.returncode == 0 and lines:
         result: dict[str, Any] = json.loads(lines[-1])
         return result
     end = "was killed by signal" if done.returncode < 0 else "ended with exit code"
     said = (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]
-    return _without_opening(f"the process that opened it {end} {abs(done.returncode)}: {said}")
+    return _killed(f"the process that opened it {end} {abs(done.returncode)}: {said}")
 
 
-def _without_opening(error: str) -> dict[str, Any]:
-    """The report without the proof: what the files say, and why the library could not be tried."""
+def _killed(error: str) -> dict[str, Any]:
+    """Opening the library ended the child process: it would end this one, too, unless nobody opens it."""
     native = _native(open_it=False)
     native["error"] = error
-    return {"native": native, "engine": "embedded", "why": f"the native library can't be used: {error}"}
+    if _requested() == "embedded":
+        return {"native": native, "engine": "embedded", "why": "asked for by GOPHER_MCP_ENGINE"}
+    native["remedy"] = "export GOPHER_MCP_ENGINE=embedded"
+    return {"native": native, "engine": None, "why": f"the native library can't be opened: {error}"}
+
+
+def _untried(error: str) -> dict[str, Any]:
+    """No child process could be had: what the files say is all there is."""
+    native = _native(open_it=False)
+    native["error"] = error
+    usable = native["path"] and native["elicitation"] and not native["missing"] and not native["damaged"]
+    engine = "native" if usable and _requested() != "embedded" else "embedded"
+    return {"native": native, "engine": engine, "why": f"judged by the files alone, {error}"}
+
+
+def _requested() -> str:
+    return os.environ.get("GOPHER_MCP_ENGINE", "").strip().lower() or "auto"
 
 
 def _native(*, open_it: bool = True) -> dict[str, Any]:
-    from .native import loading, search
+    from .native import failure, loading, search
 
     report, library, verdict, error = search.find(), None, None, None
     found = report.chosen  # before opening: a failure takes the place out of the choice
@@ -206,7 +222,7 @@ def _native(*, open_it: bool = True) -> dict[str, Any]:
         "retry_fix": verdict.retry_fix if verdict else None,
         "events": verdict.events if verdict else False,
         "verdict": verdict.as_dict() if verdict else None,
-        "remedy": loading.remedy(report) if library is None else verdict.remedy if verdict else None,
+        "remedy": failure.remedy(report) if library is None else verdict.remedy if verdict else None,
         **report.as_dict(),
     }
 
@@ -248,7 +264,7 @@ def _choice(native: dict[str, Any]) -> tuple[str | None, str]:
         return None, str(error).splitlines()[0].removesuffix(" Places tried:")
     except ImportError as error:
         return None, f"the extension module can't be imported: {error}"
-    if choice.engine == "embedded" and native["path"] and not native["opened"]:
+    if choice.engine == "embedded" and _requested() == "auto" and native["path"] and not native["opened"]:
         reason = next((place["reason"] for place in native["attempts"] if place["path"] == native["path"]), None)
         return choice.engine, f"the installed native library can't be used here: {reason}"
     return choice.engine, choice.why

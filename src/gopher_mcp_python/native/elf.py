@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import struct
 
+from .filebytes import BadLibrary as BadLibrary
+from .filebytes import Reader, text
+
 TYPE_CHECKING = False  # typing is not imported: this module is read while the package is imported
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x7fELF"
 MACHINES = {62: "x64", 183: "arm64", 3: "x86", 40: "arm", 243: "riscv64", 22: "s390x", 21: "ppc64"}
-_MAX_TABLE = 64 << 20  # no table of a real library is larger; a garbage size must not take all memory
 _PT_LOAD, _PT_DYNAMIC, _PT_NOTE = 1, 2, 4
 _DT_NEEDED, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 6, 10, 14, 15, 29
 _DT_HASH, _DT_GNU_HASH = 4, 0x6FFFFEF5
@@ -32,10 +34,6 @@ _DT_VERSYM, _DT_VERDEF, _DT_VERDEFNUM, _DT_VERNEED, _DT_VERNEEDNUM = (
 _GLOBAL = 1  # symbol bindings: weak is 2, unique is 10
 _VISIBLE = (1, 2, 10)
 _NT_GNU_BUILD_ID = 3
-
-
-class BadLibrary(ValueError):
-    """A file that is no usable shared library; the text says what is wrong with it."""
 
 
 class _Layout:
@@ -71,7 +69,7 @@ class Elf:
         self,
         path: str,
         machine: int,
-        data: _Reader,
+        data: Reader,
         layout: _Layout,
         endian: str,
         headers: _ProgramHeaders,
@@ -144,7 +142,7 @@ class Elf:
         entries, names, versions = self._table
         name_at, info_at, section_at = self._layout.symbol_order
         return {
-            (_text(names, entry[name_at]), versions[index])
+            (text(names, entry[name_at]), versions[index])
             for index, entry in enumerate(entries)
             if entry[name_at] and wanted(entry[section_at], entry[info_at] >> 4)
         }
@@ -225,7 +223,7 @@ class Elf:
             raise BadLibrary(f"{self.path}: damaged ELF file (a name lies outside its string table)")
         start = self._offset(self._dynamic[_DT_STRTAB]) + index
         data = self._data.read_up_to(start, 128)
-        return _text(data if b"\0" in data else self._data.read_up_to(start, 4096), 0)
+        return text(data if b"\0" in data else self._data.read_up_to(start, 4096), 0)
 
     def _offset(self, address: int) -> int:
         for start, offset, size in self._segments:
@@ -250,7 +248,7 @@ def read(path: str) -> Elf:
         BadLibrary: no ELF file, cut short, or damaged.
         OSError: the file can't be read.
     """
-    data = _Reader(path)
+    data = Reader(path)
     ident = data.read_up_to(0, 16)
     if ident[:4] != MAGIC:
         raise BadLibrary(f"{path}: not an ELF file" if ident else f"{path}: empty file")
@@ -264,7 +262,7 @@ def read(path: str) -> Elf:
 
 
 def _program_headers(
-    data: _Reader, layout: _Layout, endian: str, *, table: int, size: int, count: int
+    data: Reader, layout: _Layout, endian: str, *, table: int, size: int, count: int
 ) -> _ProgramHeaders:
     entry_size = struct.calcsize(endian + layout.program)
     if count and size != entry_size:
@@ -284,7 +282,7 @@ def _program_headers(
 
 
 def _dynamic_section(
-    data: _Reader, layout: _Layout, endian: str, where: tuple[int, int] | None
+    data: Reader, layout: _Layout, endian: str, where: tuple[int, int] | None
 ) -> tuple[dict[int, int], list[int]]:
     if where is None:
         raise BadLibrary(f"{data.path}: not a shared library (no dynamic section)")
@@ -299,49 +297,3 @@ def _dynamic_section(
         else:
             tags.setdefault(tag, value)
     return tags, needed
-
-
-class _Reader:
-    """Reads pieces of a file, each checked against its size. The file is open as long as this object lives."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._file = open(path, "rb", buffering=0)
-        self._size = os.fstat(self._file.fileno()).st_size
-        self._head = self._file.read(4096) or b""  # all headers of a usual library: saves system calls at import
-
-    def __del__(self) -> None:
-        file = getattr(self, "_file", None)
-        if file is not None:
-            file.close()
-
-    def check(self, offset: int, size: int) -> None:
-        """Whether the file has these bytes."""
-        if offset < 0 or size < 0 or offset + size > self._size:
-            raise BadLibrary(
-                f"{self.path}: cut short or damaged ELF file "
-                f"({size} bytes at {offset} wanted, the file has {self._size})"
-            )
-
-    def read(self, offset: int, size: int) -> bytes:
-        self.check(offset, min(size, _MAX_TABLE + 1))
-        if size > _MAX_TABLE:
-            raise BadLibrary(f"{self.path}: damaged ELF file (a table of {size} bytes)")
-        end = offset + size
-        if end <= len(self._head):
-            return self._head[offset:end]
-        self._file.seek(offset)
-        data = self._file.read(size)
-        if data is None or len(data) != size:
-            raise BadLibrary(f"{self.path}: cut short while it was read")
-        return data
-
-    def read_up_to(self, offset: int, size: int) -> bytes:
-        if offset < 0 or offset > self._size:
-            raise BadLibrary(f"{self.path}: cut short or damaged ELF file")
-        return self.read(offset, min(size, self._size - offset))
-
-
-def _text(table: bytes, start: int) -> str:
-    end = table.find(b"\0", start)
-    return table[start : end if end >= 0 else len(table)].decode("utf-8", "replace")

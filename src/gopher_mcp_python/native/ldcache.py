@@ -61,6 +61,15 @@ def _entries(data: bytes, start: int, wanted: int | None) -> dict[str, str]:
     return found
 
 
+def in_process(soname: str) -> str | None:
+    """The path of a library that this process has open under that file name (where no cache lists it, as on NixOS)."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            return next((line.split(None, 5)[5].rstrip("\n") for line in maps if line.endswith(f"/{soname}\n")), None)
+    except OSError:
+        return None
+
+
 class Resolver:
     """Finds libraries by soname as the loader of this process would. Made for one question; reads the cache once."""
 

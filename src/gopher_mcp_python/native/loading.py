@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import clashes, compat, elf, names, needs, openssl11, search
+from . import clashes, compat, elf, failure, names, needs, openssl11, search
 from .ldcache import Resolver
 from .report import Attempt, Clash, Report
 
@@ -65,7 +65,7 @@ def load() -> LoadedLibrary:
 
     library, report, error = attempt()
     if library is None:
-        raise AgentError(error or failure_text(report))
+        raise AgentError(error or failure.text(report))
     return library
 
 
@@ -81,7 +81,7 @@ def attempt() -> tuple[LoadedLibrary | None, Report, str | None]:
         if _loaded is not None:
             return _loaded, _loaded.report, None
         assert _failed is not None
-        return None, _failed, failure_text(_failed)
+        return None, _failed, failure.text(_failed)
 
 
 def loaded() -> LoadedLibrary | None:
@@ -103,7 +103,7 @@ def _open_first_usable(report: Report) -> LoadedLibrary | None:
         try:
             return _open(place, report)
         except OSError as error:
-            report.attempts[index] = place.failed(_reason(error, report))
+            report.attempts[index] = place.failed(failure.reason(error, report))
     return None
 
 
@@ -129,19 +129,23 @@ def _open(place: Attempt, report: Report) -> LoadedLibrary:
 def prepare(place: Attempt, report: Report, preload: Callable[[str], None] | None = None) -> None:
     """Fills in what the library needs and, given `preload`, opens it first: the host's clashing libraries, OpenSSL 1.1.
 
-    Nothing that fails here is an error: the loader's own verdict on the library itself counts.
+    Where something is missing nothing is opened: the library won't open, and the process stays as it was. Nothing that
+    fails here is an error: the loader's own verdict on the library itself counts.
     """
     platform = names.current()
     needed = _needs(place.path, platform)
     report.missing, report.damaged = needed.missing, needed.damaged
-    report.clashes = clashes.find(place.path, platform)
-    if preload is not None:
-        system = Resolver(platform.arch)
-        report.clashes = [_open_clash(clash, system, preload) for clash in report.clashes]
-    wanted = set(openssl11.library_names(platform))
-    if wanted & set(report.missing) or os.environ.get(openssl11.VARIABLE):
+    wanted = [name for name in openssl11.library_names(platform) if name in needed.seen]
+    folder = None
+    if wanted and (set(wanted) & set(report.missing) or os.environ.get(openssl11.VARIABLE)):
         report.openssl11 = openssl11.find(platform, package_lib=os.path.dirname(place.path))
         folder = openssl11.folder_of(report.openssl11)
+        if folder is not None:
+            report.missing = [soname for soname in report.missing if soname not in wanted]
+    report.clashes = clashes.find(place.path, platform)
+    if preload is not None and not report.missing and not report.damaged:
+        system = Resolver(platform.arch)
+        report.clashes = [_open_clash(clash, system, preload) for clash in report.clashes]
         if folder is not None:
             _open_openssl(folder, platform, report, preload)
 
@@ -167,13 +171,14 @@ def _open_clash(clash: Clash, system: Resolver, preload: Callable[[str], None]) 
     return clash
 
 
-def _open_openssl(folder: str, platform: names.Platform, report: Report, preload: Callable[[str], None] | None) -> None:
+def _open_openssl(folder: str, platform: names.Platform, report: Report, preload: Callable[[str], None]) -> None:
+    left = list(openssl11.library_names(platform))
     try:
-        for name in openssl11.library_names(platform):
-            if preload is not None:
-                preload(os.path.join(folder, name))
-            report.missing = [soname for soname in report.missing if soname != name]
+        while left:
+            preload(os.path.join(folder, left[0]))
+            del left[0]
     except OSError as error:
+        report.missing += left
         report.openssl11 = [
             attempt.failed(f"could not be opened: {error}") if attempt.usable else attempt
             for attempt in report.openssl11
@@ -222,39 +227,3 @@ def log_level(environ: Mapping[str, str]) -> int:
     if value:
         _log.warning("GOPHER_MCP_LOG_LEVEL: %r is neither 0 to 8 nor one of %s", value, ", ".join(LOG_LEVELS))
     return LOG_LEVELS["debug"] if environ.get("DEBUG", "").lower() not in ("", "0", "false", "no") else ERRORS_ONLY
-
-
-def _reason(error: OSError, report: Report) -> str:
-    text = str(error)
-    if report.missing:
-        text += f"; shared libraries missing here: {', '.join(report.missing)}"
-    return text
-
-
-def failure_text(report: Report) -> str:
-    """Why no library could be loaded: every place with its reason, the overriding variables, the next command."""
-    lines = ["No usable libgopher-orch was found. Places tried:"]
-    lines += [f"  - {attempt.line()}" for attempt in report.attempts]
-    if _lacks_openssl11(report):
-        lines.append("OpenSSL 1.1, which it needs, was looked for in:")
-        lines += [f"  - {attempt.line()}" for attempt in report.openssl11]
-        lines.append(f"{openssl11.VARIABLE} (a file or a folder) names one elsewhere.")
-    lines.append(f"{names.PATH_VARIABLES[0]} (a file or a folder) overrides the search.")
-    lines.append(f"Next: {remedy(report)}")
-    return "\n".join(lines)
-
-
-def remedy(report: Report) -> str:
-    """The next command to type after a failed search."""
-    platform = names.current()
-    if _lacks_openssl11(report):
-        return openssl11.remedy()
-    if report.overridden_by:
-        return f"unset {report.overridden_by}"
-    if report.missing or not platform.published:
-        return "export GOPHER_MCP_ENGINE=embedded"
-    return f"pip install {'--force-reinstall ' if report.package else ''}{platform.distribution}"
-
-
-def _lacks_openssl11(report: Report) -> bool:
-    return any(name in report.missing for name in openssl11.library_names(names.current()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import elf
-from .ldcache import Resolver
+from .ldcache import Resolver, in_process
 
 _OWN = ("libgopher-", "libcurl.")  # the vendor's files, and the one that needs OpenSSL, too
 
@@ -13,9 +13,10 @@ _OWN = ("libgopher-", "libcurl.")  # the vendor's files, and the one that needs 
 class Needs:
     """What the loader would not find, and what it must not be given. Sonames, in order of discovery."""
 
-    __slots__ = ("damaged", "missing")
+    __slots__ = ("damaged", "missing", "seen")
 
     def __init__(self) -> None:
+        self.seen: set[str | None] = set()  # all that is needed, directly or not
         self.missing: list[str] = []
         self.damaged: list[str] = []  # "name: what is wrong"
 
@@ -32,16 +33,16 @@ def of(path: str, resolver: Resolver, *, deep: bool = True) -> Needs:
     needs = Needs()
     first = elf.read(path)
     here = os.path.dirname(os.path.abspath(path))
-    seen = {os.path.basename(path), first.soname}
+    needs.seen |= {os.path.basename(path), first.soname}
     waiting = [first]
     while waiting:
         file = waiting.pop()
         runpath = file.runpath
         for soname in file.needed:
-            if soname in seen:
+            if soname in needs.seen:
                 continue
-            seen.add(soname)
-            found = resolver.find(soname, runpath)
+            needs.seen.add(soname)
+            found = resolver.find(soname, runpath) or in_process(soname)
             if found is None:
                 needs.missing.append(soname)
             elif os.path.dirname(found) == here and (deep or soname.startswith(_OWN)):
