@@ -1,0 +1,206 @@
+"""The service's server configuration over real HTTP, and the factories that stand on it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from gopher_mcp_python import (
+    AgentError,
+    ApiKeyError,
+    ConnectionError,
+    GopherAgent,
+    ServerConfig,
+    ServerConfigRoute,
+    TimeoutError,
+    server_config,
+)
+from tests.support.servers import McpServer
+
+
+class Service:
+    """A service on loopback that answers as told and remembers its requests."""
+
+    def __init__(self) -> None:
+        self.status, self.body, self.location = 200, b'{"servers": []}', ""
+        self.requests: list[tuple[str, str | None]] = []
+        self.hang: threading.Event | None = None
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                service.requests.append((self.path, self.headers.get("Authorization")))
+                if service.hang:
+                    service.hang.wait(10)
+                    return  # the client has gone
+                self.send_response(service.status)
+                if service.location:
+                    self.send_header("Location", service.location)
+                self.send_header("Content-Length", str(len(service.body)))
+                self.end_headers()
+                self.wfile.write(service.body)
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread.start()
+        self.root = f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    running = Service()
+    monkeypatch.setenv("GOPHER_API_ROOT", running.root + "/")
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    yield running
+    running.close()
+
+
+@pytest.mark.parametrize(
+    ("route", "query"),
+    [
+        (None, ""),
+        (ServerConfigRoute("serverId", "1"), "?serverId=1"),
+        (ServerConfigRoute("serverName", "my mail & more"), "?serverName=my+mail+%26+more"),
+        (ServerConfigRoute("gatewayId", "g"), "?gatewayId=g"),
+        (ServerConfigRoute("gatewayName", "ü"), "?gatewayName=%C3%BC"),
+    ],
+)
+def test_the_request(route: ServerConfigRoute | None, query: str, service: Service) -> None:
+    assert json.loads(ServerConfig.fetch("the-key", route)) == {"servers": []}
+    assert service.requests == [(f"/v1/mcp-servers{query}", "Bearer the-key")]
+
+
+@pytest.mark.parametrize(
+    ("environment", "root"),
+    [
+        ({}, "https://api.gopher.security"),
+        ({"GOPHER_SDK_TEST": "true"}, "https://api-test.gopher.security"),
+        ({"GOPHER_SDK_TEST": "false"}, "https://api.gopher.security"),
+        ({"GOPHER_SDK_TEST": "1", "GOPHER_API_ROOT": "http://a.test/x/"}, "http://a.test/x"),
+    ],
+)
+def test_the_address(environment: dict[str, str], root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GOPHER_API_ROOT", "GOPHER_SDK_TEST"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert server_config._address(None) == f"{root}/v1/mcp-servers"
+
+
+def test_an_address_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOPHER_API_ROOT", "file:///etc")
+    with pytest.raises(AgentError, match="GOPHER_API_ROOT must begin with https"):
+        ServerConfig.fetch("k")
+
+
+@pytest.mark.parametrize("key", ["", "  ", None, 3])
+def test_a_key_is_required(key: Any) -> None:
+    with pytest.raises(ApiKeyError, match="API key is required"):
+        ServerConfig.fetch(key)
+
+
+def test_a_key_with_a_line_break_is_refused_unseen(canary: Any) -> None:
+    with pytest.raises(ApiKeyError, match="line break") as caught:
+        ServerConfig.fetch(canary.secret("key") + "\nX: y")
+    canary.check_exception("refused", caught.value)
+
+
+def test_an_unknown_route_is_refused() -> None:
+    with pytest.raises(AgentError, match="it is one of serverId"):
+        ServerConfig.fetch("k", ServerConfigRoute("server_id", "1"))
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(401, ApiKeyError), (403, ApiKeyError), (404, AgentError), (500, ConnectionError), (503, ConnectionError)],
+)
+def test_refusals_are_typed_and_show_a_safe_preview(
+    status: int, kind: type[AgentError], service: Service, canary: Any
+) -> None:
+    service.status = status
+    service.body = f"no\x1b[2J access_token={canary.secret('echo')} ".encode() + b"x" * 5000
+    with pytest.raises(AgentError) as caught:
+        ServerConfig.fetch(canary.secret("key"))
+    assert type(caught.value) is kind
+    assert f"HTTP {status}" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 700
+    canary.check_exception("refused", caught.value)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'"x"', b"\xff", b'{"succeeded": false}'])
+def test_answers_that_are_no_configuration(body: bytes, service: Service) -> None:
+    service.body = body
+    with pytest.raises(AgentError):
+        ServerConfig.fetch("k")
+
+
+def test_nobody_there(monkeypatch: pytest.MonkeyPatch, service: Service) -> None:
+    monkeypatch.setenv("GOPHER_API_ROOT", "http://127.0.0.1:1")
+    with pytest.raises(ConnectionError, match=r"127\.0\.0\.1:1 could not be reached"):
+        ServerConfig.fetch("k")
+
+
+def test_an_answer_that_does_not_come(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_config, "_TIMEOUT", 0.3)
+    service.hang = threading.Event()
+    with pytest.raises(TimeoutError, match="did not answer within"):
+        ServerConfig.fetch("k")
+    service.hang.set()
+
+
+def test_the_key_does_not_follow_a_redirect(service: Service) -> None:
+    other = Service()
+    try:
+        service.status, service.location = 302, other.root + "/elsewhere"
+        ServerConfig.fetch("the-key")
+        assert other.requests == [("/elsewhere", None)]
+    finally:
+        other.close()
+
+
+# ---- the factories that stand on it, on the embedded engine ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "path"),
+    [
+        (lambda o: GopherAgent.create_with_api_key("DirectProvider", "m", "key", o), ""),
+        (lambda o: GopherAgent.create_with_server_id("DirectProvider", "m", "key", "7", o), "?serverId=7"),
+        (lambda o: GopherAgent.create_with_server_name("DirectProvider", "m", "key", "mail", o), "?serverName=mail"),
+        (lambda o: GopherAgent.create_with_gateway_id("DirectProvider", "m", "key", "8", o), "?gatewayId=8"),
+        (lambda o: GopherAgent.create_with_gateway_name("DirectProvider", "m", "key", "gw", o), "?gatewayName=gw"),
+    ],
+    ids=["api_key", "server_id", "server_name", "gateway_id", "gateway_name"],
+)
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_fetched_configuration_makes_an_agent_whose_tools_can_ask(
+    make: Any, path: str, wrapped: bool, service: Service, server: McpServer
+) -> None:
+    servers = {"servers": [{"name": "mail", "url": server.url, "transport": "streamable_http"}]}
+    service.body = json.dumps({"succeeded": True, "data": servers} if wrapped else servers).encode()
+    asked: list[Any] = []
+
+    def handler(request: Any) -> str:
+        asked.append(request)
+        return "accept"
+
+    with make({"engine": "embedded", "elicitation": {"handler": handler}}) as agent:
+        assert service.requests == [(f"/v1/mcp-servers{path}", "Bearer key")]
+        assert "accept" in agent.run("decline_aware")
+    assert len(asked) == 1
+    assert server.actions() == ["accept"]
