@@ -69,7 +69,8 @@ class Handler:
         facts = {name: getattr(request, name) for name in names}
         facts["path"] = (request.url or "").partition("?")[0]
         facts["main_thread"] = threading.current_thread() is threading.main_thread()
-        facts["raw"] = sorted(json.loads(request.raw_json)), sorted(json.loads(request.raw_params_json))
+        raw = (request.raw_json or "{}", request.raw_params_json or "{}")  # none for a URL that came as text
+        facts["raw"] = [sorted(json.loads(text)) for text in raw]
         self.requests.append(facts)
         try:
             time.sleep(self.seconds)

@@ -51,7 +51,7 @@ def test_a_model_that_talks_of_errors_has_not_failed(play: Play, server: McpServ
 def test_a_server_that_is_down_is_a_connection_error(play: Play, variant: Variant) -> None:
     played = play("create_failure", variant, "http://127.0.0.1:9/mcp")
     assert played["error"] == "ConnectionError" and "AgentError" in played["kinds"]
-    assert "127.0.0.1:9" in played["message"]
+    assert "127.0.0.1" in played["message"]
 
 
 @on_both
@@ -139,5 +139,5 @@ def test_debug_output_holds_no_secret(
     played = play("quiet_default", variant, server.url, env=settings, options=options)
     assert server.actions() == ["cancel"], "nobody was there to ask"
     assert server.provider in played.err, "the URL is printed all the same"
-    if settings and variant.native:  # what the library prints at its debug level; our own goes through logging
-        assert len(played.err.splitlines()) > 8, "debug output was really switched on"
+    if variant.native:  # what the library itself prints; our own goes through logging
+        assert ("Capping agent timeout" in played.err) == bool(settings), "debug output is on exactly when asked for"
