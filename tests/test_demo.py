@@ -12,6 +12,7 @@ import pytest
 
 from gopher_mcp_python.demo.click import click
 from tests.support import children
+from tests.support.scripted_llm import ScriptedModel
 from tests.support.terminal import Terminal
 
 DEMO = ("-m", "gopher_mcp_python", "demo")
@@ -59,6 +60,14 @@ def test_nobody_is_asked_where_that_was_wished(arguments: tuple[str, ...]) -> No
 def test_a_proxy_of_the_environment_does_not_get_in_the_way() -> None:
     dead = "http://127.0.0.1:9"
     _headless(env={"HTTP_PROXY": dead, "http_proxy": dead, "NO_PROXY": "", "no_proxy": ""}).check()
+
+
+def test_the_same_on_the_vendors_library(native_environment: dict[str, str], scripted_model: ScriptedModel) -> None:
+    env = {**native_environment, **scripted_model.environment(), "GOPHER_MCP_ENGINE": "native"}
+    ended = _headless("--provider", "OpenAIProvider", "--model", "scripted", env=env).check()
+    assert re.search(r"^  engine +native, because .*libgopher-orch 0\.1\.39", ended.out, re.MULTILINE)
+    assert "ada@mail.example" in ended.out and "went on to its result" in " ".join(ended.out.split())
+    assert ended.err == ""
 
 
 def test_the_installed_command_is_there() -> None:

@@ -8,3 +8,6 @@ from __future__ import annotations
 
 QUERY = "get mail profile, using get_gmail_users_get_profile"
 """What the demo asks: the query of the published smoke test."""
+
+ACCOUNT = "ada@mail.example"
+"""The made-up account that signs in."""

@@ -14,9 +14,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from . import page
+from . import ACCOUNT, page
 
-ACCOUNT = "ada@mail.example"
 CLIENT = "Demo Mail Agent"
 _COOKIE = "demo_mail_page"
 

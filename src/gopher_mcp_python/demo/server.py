@@ -22,7 +22,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ElicitRequest, ElicitRequestURLParams, ElicitResult, InputRequiredResult
 from starlette.applications import Starlette
 
-from .provider import ACCOUNT, Authorization, Provider
+from . import ACCOUNT
+from .provider import Authorization, Provider
 
 FINISH_SECONDS = 300.0
 """How long the tool waits for the page after the client has accepted."""

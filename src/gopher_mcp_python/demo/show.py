@@ -10,7 +10,7 @@ from typing import Any
 
 from ..cli import options
 from ..cli.failures import EXIT_FAILED, EXIT_OK
-from . import QUERY
+from . import ACCOUNT, QUERY
 from .child import DemoServer
 
 _TITLE = "gopher-mcp demo: a tool that needs you to sign in, and an agent that gets through it"
@@ -48,7 +48,7 @@ def _run(args: argparse.Namespace, url: str, model: str, click: str | None) -> i
         return EXIT_FAILED
     print(flush=True)
     _line("result", result.response)
-    signed_in = '"emailAddress"' in result.response
+    signed_in = ACCOUNT in result.response  # a model may have put it in words of its own
     print(_told(clicker, signed_in), flush=True)
     return EXIT_OK if signed_in else EXIT_FAILED
 
