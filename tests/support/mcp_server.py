@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import base64
 import contextlib
+import functools
 import html
 import json
 import logging
@@ -345,7 +346,10 @@ def types_metadata(request_id: Any) -> Any:
 async def error_32042(s: Scenario, ctx: Context, arguments: dict[str, Any], params: Any) -> Any:
     """Refuses with -32042 as often as `rounds` says (1), with `urls` different URLs a round (1), then succeeds."""
     if s.count(ctx, params.name) <= int(arguments.get("rounds", 1)):
-        raise s.required([s.new_flow() for _ in range(int(arguments.get("urls", 1)))])
+        flows = [s.new_flow() for _ in range(int(arguments.get("urls", 1)))]
+        for flow in flows:
+            flow.complete = functools.partial(ctx.session.send_elicit_complete, flow.id)
+        raise s.required(flows)
     return json.dumps(PROFILE)
 
 

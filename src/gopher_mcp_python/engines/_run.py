@@ -69,7 +69,9 @@ class Run:
             text = await self._provider.answer(self)
         except Exception as error:
             self.tell("run_completed", status="error", error=redact_text(str(error)))
-            raise
+            if isinstance(error, AgentError):
+                raise
+            raise AgentError(f"the run failed: {type(error).__name__}: {redact_text(str(error))[:300]}") from error
         self.tell("run_completed", status="completed", response=text)
         return RunOutcome(
             text, max(1, self.iteration), self.tokens, None, tuple(self._called), self._last_text, asker.asked

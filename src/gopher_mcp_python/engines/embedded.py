@@ -81,7 +81,7 @@ class EmbeddedAgent:
         self._toolsets = toolsets
         self._tools = Tools([])
         self._turn = asyncio.Lock()
-        self._thread = LoopThread("gopher-mcp-agent")
+        self._thread = LoopThread("gopher agent loop")
         self._asker = LoopAsker(spec.elicitor)
 
     def connect(self, connections: list[Any]) -> None:

@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from ..errors import AgentError, ApiKeyError, ConnectionError
+from ..redaction import redact_text
 from .connection import Connection, HttpConnection
 from .errors import (
     CONNECTION_CLOSED,
@@ -48,7 +49,7 @@ async def explain(
         return ConnectionError(f"{where} failed: {_http_reason(error)}. {_remedy(connection)}")
     if isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError):
         return SessionLostError(f"{where} failed: the connection was closed")
-    return ToolsetError(f"{where} failed: {str(error)[:_MAX_QUOTE] or type(error).__name__}")
+    return ToolsetError(f"{where} failed: {_quoted(str(error)) or type(error).__name__}")
 
 
 async def _protocol_error(
@@ -62,7 +63,7 @@ async def _protocol_error(
         )
     if code == CONNECTION_CLOSED:
         return await _lost(message, connection, session, where, connecting=record.tool is None)
-    text = f"{where} failed: {message[:_MAX_QUOTE]} (error {code})"
+    text = f"{where} failed: {_quoted(message)} (error {code})"
     if code == INVALID_REQUEST and "back-channel" in message:
         text += ". The server wanted to ask its user, but this kind of session can't carry the question"
     if code == INTERNAL_ERROR and "invalid result" in message:
@@ -91,6 +92,11 @@ async def _lost(
     )
 
 
+def _quoted(text: str) -> str:
+    """A server's own words, cut, without the secrets that can be recognised in them."""
+    return redact_text(text[:_MAX_QUOTE])
+
+
 def place(connection: Connection) -> str:
     """The server as it may be printed: no user-info, no query, no fragment."""
     if not isinstance(connection, HttpConnection):
@@ -116,6 +122,8 @@ def _remedy(connection: Connection) -> str:
 def _http_reason(error: BaseException) -> str:
     """A reason without addresses: the HTTP client's texts may quote the URL."""
     name = type(error).__name__
+    if "certificate" in str(error).lower():
+        return "the server's certificate was not accepted"
     known = {
         "ConnectError": "connection refused or host not found",
         "ConnectTimeout": "no answer in time",

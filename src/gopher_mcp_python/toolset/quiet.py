@@ -22,7 +22,6 @@ _LOGGERS = (
     "mcp.shared.dispatcher",
     "mcp.shared.jsonrpc_dispatcher",
     "httpx2",
-    "httpx",
     "anthropic._base_client",
     "openai._base_client",
 )

@@ -25,10 +25,15 @@ from .wire import ElicitingDispatcher
 Protocol = Literal["auto", "handshake", "2026-07-28"]
 # A paginated list of tools ends here at the latest; no server has as many pages.
 MAX_PAGES = 1000
+# Answered questions of a session (not of a call) that are remembered, so that a repetition is not asked again.
+MAX_REMEMBERED = 200
 # Seconds that a session which is closed may take for its last answers, its DELETE and the end of its process.
 CLOSE_SECONDS = 3.0
 # Seconds that a transport which has broken takes to end.
 END_SECONDS = 0.5
+# Seconds that answers may take in all to leave before a session ends, and one answer from here to the wire.
+ANSWER_SECONDS = 0.5
+SEND_SECONDS = 0.05
 
 
 class Session:
@@ -55,6 +60,8 @@ class Session:
         self.failure: BaseException | None = None
         self.calls: set[Record] = set()
         self._farewell = Farewell()
+        self._answering = 0
+        self._answered_at = float("-inf")
         self._loose = Record()  # of questions that belong to no call
 
     # ---- life ------------------------------------------------------------------------------------------------------
@@ -114,11 +121,13 @@ class Session:
             self._loose.finish()
 
     async def _withdraw_all(self) -> None:
-        open_prompts = [p for record in (*self.calls, self._loose) for p in record.prompts.values() if p.open]
-        for prompt in open_prompts:
-            prompt.withdraw()
-        if open_prompts:
-            await asyncio.sleep(0.02)  # the cancels leave before the connection does
+        """Takes back what is still asked; the cancels, and answers just given, leave before the connection does."""
+        for record in (*self.calls, self._loose):
+            record.withdraw()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + ANSWER_SECONDS
+        while loop.time() < end and (self._answering or loop.time() - self._answered_at < SEND_SECONDS):
+            await asyncio.sleep(0.01)
 
     async def _negotiate(self, client: ClientSession) -> None:
         """See the module `toolset` for why the handshake comes first."""
@@ -188,6 +197,14 @@ class Session:
 
     async def answer(self, request_id: Any, params: Any) -> dict[str, Any]:
         """Answers `elicitation/create`. Raises MCPError, which the dispatcher sends as the error."""
+        self._answering += 1
+        try:
+            return await self._answer(request_id, params)
+        finally:
+            self._answering -= 1
+            self._answered_at = asyncio.get_running_loop().time()
+
+    async def _answer(self, request_id: Any, params: Any) -> dict[str, Any]:
         record = self.owner_of()
         raw = {"jsonrpc": "2.0", "id": request_id, "method": "elicitation/create", "params": params}
         try:
@@ -213,9 +230,15 @@ class Session:
         key = key_of(request)
         prompt = record.prompts.get(key)
         if prompt is None:
+            self._forget_old(record)
             clocks = [record.clock] if record is not self._loose else [call.clock for call in self.calls]
             prompt = record.prompts[key] = Prompt(request, self._asker, clocks)
         return await prompt.answer()
+
+    def _forget_old(self, record: Record) -> None:
+        """A session that lives for weeks keeps no more than the latest of its own questions."""
+        if record is self._loose and len(record.prompts) >= MAX_REMEMBERED:
+            record.prompts = {key: prompt for key, prompt in record.prompts.items() if prompt.open}
 
     def completed(self, params: Any) -> None:
         """Only an id that is open here is passed on; unknown and finished ones are ignored."""

@@ -177,7 +177,11 @@ class Toolset:
                     "was accepted (error -32042); given up. Was the sign-in there finished?"
                 )
             visited.add(request.url or "")
-            answer = await session.ask(request, record)
+            session.calls.add(record)  # a completion notice finds its question through this
+            try:
+                answer = await session.ask(request, record)
+            finally:
+                session.calls.discard(record)
             if answer.action != "accept":
                 raise ElicitationRequiredError(
                     f"{self.connection.label} requires authorization for {record.tool}, which was not accepted "
