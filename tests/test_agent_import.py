@@ -11,11 +11,13 @@ import pytest
 import gopher_mcp_python
 from tests.support import children
 
-PUBLISHED = """GopherAgent GopherAgentConfig GopherAgentConfigBuilder GopherAgentCreateOptions GopherAgentElicitationAction
-GopherAgentElicitationHandler GopherAgentElicitationOptions GopherAgentElicitationRequest GopherAgentElicitationResponse
-GopherAgentOAuthOptions GopherAgentRuntimeOptions GopherAgentTokenRecord GopherAgentTokenStore AgentResult
-AgentResultStatus AgentResultBuilder ServerConfig ServerConfigRoute AgentError ApiKeyError ConnectionError
-TimeoutError""".split()
+PUBLISHED = """
+GopherAgent GopherAgentConfig GopherAgentConfigBuilder GopherAgentCreateOptions GopherAgentElicitationAction
+GopherAgentElicitationHandler GopherAgentElicitationOptions GopherAgentElicitationRequest
+GopherAgentElicitationResponse GopherAgentOAuthOptions GopherAgentRuntimeOptions GopherAgentTokenRecord
+GopherAgentTokenStore AgentResult AgentResultStatus AgentResultBuilder ServerConfig ServerConfigRoute
+AgentError ApiKeyError ConnectionError TimeoutError
+""".split()
 
 
 def loaded_by(code: str) -> set[str]:

@@ -226,12 +226,16 @@ def test_with_disposes_also_after_an_error(engine: RecordingEngine) -> None:
     assert agent.is_disposed()
 
 
+def _drop(agents: list[GopherAgent]) -> None:
+    agents.clear()
+    gc.collect()
+
+
 def test_a_dropped_agent_is_released_with_a_warning(engine: RecordingEngine) -> None:
-    agent = recorded()
-    agent.run("q")
+    agents = [recorded()]
+    agents[0].run("q")
     with pytest.warns(ResourceWarning, match=r"for mcp\.test was dropped without dispose"):
-        del agent
-        gc.collect()
+        _drop(agents)
     assert engine.agents[0].released == 1
 
 

@@ -1,15 +1,17 @@
 """The whole job with nothing configured: a tool wants its provider's OAuth, the page opens, the person presses Enter.
 
-Everything is real: the program on a terminal, the command that BROWSER names (a script that presses Allow on the page, as a
-person does), the provider's page, the MCP server, on both engines.
+Everything is real: the program on a terminal, the command that BROWSER names (a script that presses Allow on the page,
+as a person does), the provider's page, the MCP server, on both engines.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,12 +32,18 @@ READY = "Complete the OAuth flow in the browser, then press Enter to continue"
 PAGE = r"\r\n(http://127\.0\.0\.1:\d+/authorize\?\S+)\r\n"
 
 
-@pytest.fixture
-def provider(server_with: Callable[..., McpServer], canary: object) -> McpServer:
+@pytest.fixture(scope="module")
+def patient_server() -> Iterator[McpServer]:
     """A server whose tool goes on only after Allow was pressed, and which does not tell when that was."""
-    server = server_with("--need-allow", "--no-complete")
-    canary.allow_shown(f"{server.provider}", exact=False)  # type: ignore[attr-defined]
-    return server
+    server = McpServer("--need-allow", "--no-complete")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def provider(patient_server: McpServer, canary: Any) -> McpServer:
+    canary.allow_shown(patient_server.provider, exact=False)
+    return patient_server.clear()
 
 
 @pytest.fixture
@@ -71,7 +79,10 @@ def test_the_browser_opens_and_enter_resumes(
     with program(variant, provider.url, BROWSER=str(browser)) as terminal:
         shown = terminal.expect(READY)
         assert "It was opened in your browser" in shown
-        assert (browser.parent / "clicked").exists()
+        end = time.monotonic() + 30
+        while not (browser.parent / "clicked").exists():
+            assert time.monotonic() < end, "Allow was not pressed"
+            time.sleep(0.05)
         terminal.line()
         terminal.expect("RESULT .*ada@example.com")
         assert terminal.end()[0] == 0

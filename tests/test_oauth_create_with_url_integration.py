@@ -5,7 +5,7 @@ The sign-in that gets a token by itself is not part of this release; whoever has
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,9 +16,16 @@ from tests.support.servers import McpServer
 TOKEN = "Qz7" + "Canaryservertoken"  # looked for in all output by the canary scan
 
 
+@pytest.fixture(scope="module")
+def guarded_server() -> Iterator[McpServer]:
+    server = McpServer("--token", TOKEN)
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def protected(server_with: Callable[..., McpServer]) -> McpServer:
-    return server_with("--token", TOKEN)
+def protected(guarded_server: McpServer) -> McpServer:
+    return guarded_server.clear()
 
 
 def create(server: McpServer, **options: Any) -> GopherAgent:
