@@ -1,5 +1,5 @@
-"""The documents: links lead somewhere, Python in them runs (or compiles), every message has its section, no place is named
-that only exists on one machine."""
+"""The documents: links lead somewhere, Python in them runs (or compiles), every message has its section, and no place
+is named that only exists on one machine."""
 
 from __future__ import annotations
 
@@ -126,3 +126,37 @@ def test_the_changelog_has_this_version_and_the_native_one() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## [{gopher_mcp_python.__version__}]" in text
     assert "0.1.35" in text and "0.1.38" in text
+
+
+# What diagnosis, warnings and errors about the native library can say, and the section that explains it.
+SECTIONS = {
+    "limited": "Without the streamable HTTP retry fix",
+    "too_old": "Too old for elicitation",
+    "unknown": "The version is unknown",
+    "unusable": "A function is missing",
+    "not installed": "The native library was not found",
+    "missing shared libraries": "A shared library is missing",
+    "wrong platform": "Built for another platform",
+    "no such file or folder": "A path variable names nothing usable",
+    "damaged": "A library's file is damaged",
+}
+
+
+def test_every_message_about_the_native_library_has_its_section() -> None:
+    from typing import get_args
+
+    from gopher_mcp_python.native.compat import Status
+
+    headings = re.findall(r"^### (.+)$", (ROOT / "docs/native-library.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(get_args(Status)) - {"good"} <= set(SECTIONS)
+    assert sorted(headings) == sorted(SECTIONS.values())
+
+
+def test_the_versions_in_the_documents_are_those_of_the_code() -> None:
+    from gopher_mcp_python.native import compat
+
+    for name in ("README.md", "docs/native-library.md", "docs/engines.md", "CHANGELOG.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert compat.ELICITATION_SINCE in text and compat.RETRY_FIX_SINCE in text, name
+    for name in ("README.md", "CHANGELOG.md"):
+        assert f"hecked against {compat.HEADER_VERSION}" in (ROOT / name).read_text(encoding="utf-8")
