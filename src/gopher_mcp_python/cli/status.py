@@ -105,7 +105,7 @@ class Status:
 
 def _tool_name(data: dict[str, Any]) -> str:
     """The tool that an event is about: a server's text, so only its harmless part is shown."""
-    for key in ("tool_name", "tool", "name"):
+    for key in ("tool", "name"):
         if isinstance(data.get(key), str):
             return safe_line(data[key], limit=60)
     return "a tool"

@@ -72,7 +72,7 @@ class Run:
             if isinstance(error, AgentError):
                 raise
             raise AgentError(f"the run failed: {type(error).__name__}: {redact_text(str(error))[:300]}") from error
-        self.tell("run_completed", status="completed", response=text)
+        self.tell("run_completed", status="completed", final_answer=text, iteration_count=max(1, self.iteration))
         return RunOutcome(
             text, max(1, self.iteration), self.tokens, None, tuple(self._called), self._last_text, asker.asked
         )
@@ -99,19 +99,19 @@ class Run:
 
         Raises ToolsetError.
         """
-        self.tell("tool_dispatched", name=name, arguments=dict(arguments))
+        self.tell("tool_dispatched", tool=name, args=dict(arguments))
         self._called.append(name)
         try:
             answer = await self._tools.call(name, arguments)
         except SessionLostError:
             raise
         except AgentError as error:
-            self.tell("tool_result", name=name, is_error=True, result=redact_text(str(error)))
+            self.tell("tool_result", tool=name, is_error=True, result=redact_text(str(error)))
             if not errors_as_text:
                 raise
             return ToolAnswer(f"Error: {error}", True)
         self._last_text = answer.text
-        self.tell("tool_result", name=name, is_error=answer.is_error, result=answer.text)
+        self.tell("tool_result", tool=name, is_error=answer.is_error, result=answer.text)
         return answer
 
     def tell(self, kind: str, **data: Any) -> None:

@@ -54,7 +54,7 @@ class AnthropicProvider:
         except self._sdk.AnthropicError as error:
             raise model_error(error, "Anthropic", _KEY, self._key) from None
         run.tokens += reply.usage.input_tokens + reply.usage.output_tokens
-        run.tell("llm_response", model=self._model, stop_reason=reply.stop_reason)
+        run.tell("llm_response", model=self._model, finish_reason=reply.stop_reason)
         return reply
 
     async def aclose(self) -> None:

@@ -51,7 +51,7 @@ class OpenAIProvider:
             raise model_error(error, "OpenAI", _KEY, self._key) from None
         if reply.usage is not None:
             run.tokens += reply.usage.total_tokens
-        run.tell("llm_response", model=self._model, stop_reason=reply.choices[0].finish_reason)
+        run.tell("llm_response", model=self._model, finish_reason=reply.choices[0].finish_reason)
         return reply.choices[0].message
 
     async def aclose(self) -> None:
