@@ -36,7 +36,11 @@ class GopherAgentElicitationResponse:
 
     def __init__(self, action: GopherAgentElicitationAction | str, content: Mapping[str, Any] | None = None) -> None:
         """Raises ValueError when `action` is not "accept", "decline" or "cancel", or `content` is not a mapping."""
-        if not isinstance(action, str) or action not in _ACTIONS:
+        try:
+            known = action in _ACTIONS
+        except TypeError:  # a list, a mapping
+            known = False
+        if not known:
             raise ValueError(f"unsupported MCP elicitation action: {_brief(action)}")
         if content is not None and not isinstance(content, Mapping):
             raise ValueError("elicitation content must be a mapping of field names to values")

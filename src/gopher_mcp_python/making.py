@@ -101,12 +101,12 @@ def _check_texts(**values: Any) -> None:
 
 def _create(choice: Choice, spec: CreateSpec) -> EngineAgent:
     if choice.engine == "native":
-        from .engines import native
+        from .engines.native import create as create_native
 
-        return native.create(spec)
-    from .engines import embedded
+        return create_native(spec)
+    from .engines.embedded import create as create_embedded
 
-    return embedded.create(spec)
+    return create_embedded(spec)
 
 
 def _fetched(factory: Factory, api_key: str, target: str) -> str:
