@@ -151,6 +151,27 @@ def test_json_answers_instead_of_streams(server_with: Callable[..., McpServer]) 
     assert with_toolset(server.url, ToldAsker(), lambda toolset: text_of(toolset, "plain")) == "plain: ok"
 
 
+def test_older_http_transport(server: McpServer) -> None:
+    connection = HttpConnection(server.url.replace("/mcp", "/sse"), transport="sse")
+    asker = ToldAsker()
+    assert with_toolset(connection, asker, lambda toolset: text_of(toolset, "decline_aware")) == "action: accept"
+    assert asker.requests[0].tool == "decline_aware"
+
+
+def test_older_http_transport_refuses_credentials(server_with: Callable[..., McpServer]) -> None:
+    server = server_with("--status", "401")
+    connection = HttpConnection(server.url.replace("/mcp", "/sse"), transport="sse")
+    with pytest.raises(ApiKeyError, match="HTTP status 401"):
+        with_toolset(connection, None, lambda toolset: text_of(toolset, "plain"))
+
+
+def test_server_without_sessions_answers_and_says_why_it_cannot_ask(server_with: Callable[..., McpServer]) -> None:
+    server = server_with("--stateless")
+    assert with_toolset(server.url, ToldAsker(), lambda toolset: text_of(toolset, "plain")) == "plain: ok"
+    with pytest.raises(ServerError, match="can't carry the question"):
+        with_toolset(server.url, ToldAsker(), lambda toolset: text_of(toolset, "decline_aware"))
+
+
 def test_stdio_server_asks_too() -> None:
     asker = ToldAsker()
     assert with_toolset(STDIO, asker, lambda toolset: text_of(toolset, "decline_aware")) == "action: accept"

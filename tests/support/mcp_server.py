@@ -31,6 +31,7 @@ from typing import Any
 import mcp_types as types
 import uvicorn
 from mcp.server.lowlevel import Server
+from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
@@ -585,7 +586,7 @@ def _wrapping(send: Any) -> Any:
 
 
 def build_app(scenario: Scenario) -> Starlette:
-    edge = HttpEdge(scenario)
+    edge, older = HttpEdge(scenario), SseEdge(scenario)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> Any:
@@ -601,16 +602,33 @@ def build_app(scenario: Scenario) -> Starlette:
             Route("/_clear", scenario.clear_log, methods=["POST"]),
             Route("/_forget", edge.forget, methods=["POST"]),
             Route("/mcp", _Endpoint(edge)),
+            Route("/sse", _Endpoint(older.stream)),
+            Mount("/messages/", _Endpoint(older.transport.handle_post_message)),
             Mount("/", _Endpoint(edge)),
         ],
         lifespan=lifespan,
     )
 
 
+class SseEdge:
+    """The older HTTP transport: a stream at /sse, messages to /messages/."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario, self.transport = scenario, SseServerTransport("/messages/")
+
+    async def stream(self, scope: Any, receive: Any, send: Any) -> None:
+        if self.scenario.options.status:
+            await Response("refused", status_code=self.scenario.options.status)(scope, receive, send)
+            return
+        server = self.scenario.server
+        async with self.transport.connect_sse(scope, receive, send) as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+
 class _Endpoint:
     """Starlette takes a class instance with __call__ as a raw ASGI endpoint."""
 
-    def __init__(self, edge: HttpEdge) -> None:
+    def __init__(self, edge: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
         self.edge = edge
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -36,6 +36,9 @@ async def explain(
         return CallTimeoutError(f"{where} took longer than its time limit")
     if isinstance(error, AgentError):
         return error
+    status = getattr(getattr(error, "response", None), "status_code", None)  # of a stream that could not be opened
+    if isinstance(status, int):
+        record.http_status = status
     if record.http_status in (401, 403):
         return ApiKeyError(_refused_text(where, record.http_status))
     if isinstance(error, MCPError):
@@ -131,5 +134,6 @@ def _http_reason(error: BaseException) -> str:
         "RemoteProtocolError": "the server closed the connection",
         "InvalidURL": "the URL is not valid",
         "UnsupportedProtocol": "the URL is not http or https",
+        "HTTPStatusError": "the server refused the request",
     }
     return known.get(name, name)

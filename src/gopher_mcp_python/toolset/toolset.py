@@ -104,6 +104,8 @@ class Toolset:
                 raise ToolsetError(f"the connection to {self.connection.label} was closed")
             if self._main is None or not self._main.alive:
                 self._main = await self._open(self._protocol)
+                if self.tools:  # a session that replaces one knows its tools before the first call, too
+                    await self._list(self._main)
             return self._main
 
     async def _modern_session(self) -> Session:
