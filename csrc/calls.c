@@ -180,7 +180,7 @@ static int64_t timeout_moment(const gb_call *call) {
 
 bool gb_call_attended(const gb_call *call) { return call && !call->left && !call->done; }
 
-void gb_call_enqueue(gb_call *call, gb_request *request, int64_t now_ns) {
+void gb_call_enqueue(gb_call *call, gb_request *request) {
     request->call = call;
     request->queued = true;
     request->next_queued = NULL;
@@ -190,7 +190,7 @@ void gb_call_enqueue(gb_call *call, gb_request *request, int64_t now_ns) {
         call->first = request;
     call->last = request;
     if (call->open++ == 0)
-        call->paused_since_ns = now_ns;
+        call->paused_since_ns = gb_now_ns();
     gb_cond_broadcast(&call->changed);
 }
 

@@ -183,7 +183,7 @@ struct gb_call {
 
 /* All under gb_lock. */
 bool gb_call_attended(const gb_call *call);
-void gb_call_enqueue(gb_call *call, gb_request *request, int64_t now_ns);
+void gb_call_enqueue(gb_call *call, gb_request *request);
 void gb_call_dequeue(gb_call *call, gb_request *request); /* answered, ended or orphaned: the clock may go on */
 void gb_calls_closed(gb_call *call);                      /* NULL: all */
 

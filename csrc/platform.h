@@ -88,7 +88,7 @@ typedef struct {
     void *argument;
 } gb_thread_start_record;
 
-static unsigned __stdcall gb_thread_entry(void *pointer) {
+static inline unsigned __stdcall gb_thread_entry(void *pointer) {
     gb_thread_start_record record = *(gb_thread_start_record *)pointer;
     free(pointer);
     record.body(record.argument);

