@@ -29,14 +29,15 @@ static _Atomic(int) checks_made;
         CHECK(condition);                                                                                              \
     } while (0)
 
-/* Sanitizers slow everything down: fewer rounds there, and wider limits of time. */
+/* Sanitizers slow everything down: fewer rounds there. Limits of time are wide, since the machine may be busy; where a
+ * promise is closer than that, the best of some rounds must keep it. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #else
 #define SANITIZED 0
 #endif
 #define ROUNDS(n) (SANITIZED ? (n) / 10 : (n))
-#define LATE_MS (SANITIZED ? 400 : 50)
+#define LATE_MS 1000
 
 static inline int64_t ms_since(int64_t start_ns) { return (gb_now_ns() - start_ns) / GB_NS_PER_MS; }
 
@@ -116,10 +117,10 @@ static inline gb_token agent_made(const gb_api *api, gb_agent_config config) {
 
 /* Everything that was opened has gone again. */
 static inline void check_nothing_left(void) {
-    EVENTUALLY(counts_now().live_agents == 0, 5000);
-    EVENTUALLY(counts_now().live_calls == 0, 5000);
-    EVENTUALLY(counts_now().live_requests == 0, 5000);
-    EVENTUALLY(counts_now().threads == 0, 5000);
+    EVENTUALLY(counts_now().live_agents == 0, 20000);
+    EVENTUALLY(counts_now().live_calls == 0, 20000);
+    EVENTUALLY(counts_now().live_requests == 0, 20000);
+    EVENTUALLY(counts_now().threads == 0, 20000);
 }
 
 static inline int report(const char *what) {

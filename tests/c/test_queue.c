@@ -81,19 +81,23 @@ static void fields_are_copies(void) {
 }
 
 static void the_limit_holds(void) {
-    gb_token token = opened(100);
-    for (int i = 0; i < 5; i++) {
+    enum { LIMIT_MS = 300 };
+    int64_t best_ms = INT64_MAX;
+    gb_token token = opened(LIMIT_MS);
+    for (int i = 0; i < 4; i++) {
         asking ask;
         ask_start(&ask, token);
         gb_request *request = given();
         int64_t left = gb_request_remaining_ms(request);
-        CHECK(left > 0 && left <= 100);
+        CHECK(left > 0 && left <= LIMIT_MS);
         CHECK(ask_join(&ask) == 3);
-        CHECK(ask.took_ms >= 100 && ask.took_ms <= 100 + LATE_MS);
+        CHECK(ask.took_ms >= LIMIT_MS && ask.took_ms <= LIMIT_MS + LATE_MS);
+        best_ms = ask.took_ms < best_ms ? ask.took_ms : best_ms;
         CHECK(!gb_request_is_open(request) && gb_request_remaining_ms(request) == 0);
         CHECK(!gb_request_answer(request, 1));
         gb_request_release(request);
     }
+    CHECK(best_ms <= LIMIT_MS + 50);
     gb_agent_close(token);
     token = opened(INT64_MAX); /* so long that the clock can't tell it */
     asking ask;

@@ -59,14 +59,17 @@ static void forged_tokens(void) {
     check_nothing_left();
 }
 
-/* A slot is used again with the next generation; its old tokens stay dead. */
-static void generations(void) {
+/* A slot is used again with the next generation; its old tokens stay dead, whatever lives there now. */
+static void generations(gb_answer_mode mode) {
     gb_token before = 0;
-    for (int i = 0; i < 1000; i++) {
-        gb_token token = opened(GB_ANSWER_FIXED);
+    for (int i = 0; i < 300; i++) {
+        gb_token token = opened(mode);
         CHECK(token != before && (uint32_t)token == 1);
         CHECK(gb_agent_acquire(before) == NULL);
-        CHECK(gb_elicitation_trampoline(NULL, (void *)(uintptr_t)before) == 3);
+        CHECK(gb_elicitation_trampoline(&sample_request, (void *)(uintptr_t)before) == 3);
+        CHECK(gb_elicitation_trampoline(&sample_request, (void *)(uintptr_t)token) == 1);
+        gb_agent_close(before);
+        CHECK(gb_elicitation_trampoline(&sample_request, (void *)(uintptr_t)token) == 1);
         gb_agent_close(token);
         EVENTUALLY(counts_now().live_agents == 0, 2000);
         before = token;
@@ -195,7 +198,11 @@ int main(void) {
     gb_set_hooks(&hooks);
     one_life();
     forged_tokens();
-    generations();
+    generations(GB_ANSWER_FIXED);
+    generations(GB_ANSWER_INLINE);
+    gb_set_hooks(&late_hooks);
+    generations(GB_ANSWER_INLINE);
+    gb_set_hooks(&hooks);
     generation_used_up();
     races();
     gb_set_hooks(&late_hooks);
