@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ print(found.engine, found.native["opened"], found.native["version"], found.as_di
     assert children.python(code, env=native_environment).check().out == "native True 0.1.39 True\n"
 
 
-# ---- A native library that does not -----------------------------------------------------------------------------------
+# ---- A native library that does not ---------------------------------------------------------------------------------
 
 
 def test_without_openssl_it_says_what_is_missing_and_what_to_type(vendor_library: Path, tmp_path: Path) -> None:
@@ -174,6 +175,34 @@ def test_an_old_library_gives_the_embedded_engine_and_says_why(openssl11: Path, 
     assert found["engine"] == "embedded" and "no elicitation support" in found["why"]
     assert found["native"]["verdict"]["status"] == "too_old" and found["native"]["elicitation"] is False
     assert found["remedy"] == f"pip install --upgrade '{PACKAGE}>=0.1.38'"
+
+
+def test_a_package_without_its_extension_module_says_so(tmp_path: Path) -> None:
+    import gopher_mcp_python
+
+    source = Path(gopher_mcp_python.__file__).parent
+    shutil.copytree(source, tmp_path / source.name, ignore=shutil.ignore_patterns("_bridge*.so", "__pycache__"))
+    found = report({"PYTHONPATH": str(tmp_path)}, code=1)
+    assert found["package"]["extension"] is None and "_bridge" in found["package"]["extension_error"]
+    assert not found["ok"] and "the extension module can't be imported" in found["why"]
+    assert found["remedy"] == "pip install --force-reinstall --no-deps gopher-mcp-python"
+    text = unwrapped(doctor(env={"PYTHONPATH": str(tmp_path)}).out)
+    assert "agents can't run here" in text and "extension module can't be imported" in text
+
+
+def test_without_the_mcp_package_no_engine_is_left() -> None:
+    code = """
+import importlib.util
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "mcp" else real(name, *rest)
+from gopher_mcp_python import diagnose
+found = diagnose()
+print(found.ok, found.engine, found.remedy, found.why, sep="|")
+"""
+    assert children.python(code).check().out == (
+        "False|None|pip install --upgrade gopher-mcp-python|no native library is installed; "
+        "the built-in engine can't run: the package mcp is not installed\n"
+    )
 
 
 def test_a_library_that_kills_its_process_is_survived(tmp_path: Path) -> None:

@@ -112,8 +112,12 @@ def test_cut_anywhere_it_never_does_worse_than_bad_library(tmp_path: Path, lengt
 
 
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(changes=st.lists(st.tuples(st.integers(0, 4095), st.integers(0, 255)), min_size=1, max_size=12))
-def test_with_garbage_in_its_headers_it_never_does_worse_than_bad_library(
+@given(
+    changes=st.lists(
+        st.tuples(st.integers(0, 4095) | st.integers(0, len(CONTENT) - 1), st.integers(0, 255)), min_size=1, max_size=12
+    )
+)
+def test_with_garbage_inside_it_never_does_worse_than_bad_library(
     tmp_path: Path, changes: list[tuple[int, int]]
 ) -> None:
     content = bytearray(CONTENT)

@@ -99,7 +99,9 @@ def test_a_family_goes_together(world: World) -> None:
     orch = world.library(world.vendor, "libgopher-orch.so.0", "orch", calls=("bar",), needs=("libbar.so.1",))
     world.library(world.host, "libfoo.so.1", "foo", "foo_private2")
     bar = world.library(world.host, "libbar.so.1", "bar", "bar_new", calls=("foo_private2",), needs=("libfoo.so.1",))
-    assert {name: first for name, (first, _) in world.find().items()} == {"libfoo.so.1": True, "libbar.so.1": True}
+    found = world.find()
+    assert {name: first for name, (first, _) in found.items()} == {"libfoo.so.1": True, "libbar.so.1": True}
+    assert list(found) == ["libfoo.so.1", "libbar.so.1"], "dependencies first"
     assert opened_in_turn(bar, orch) == ["opens"] * 2
 
 
@@ -129,6 +131,22 @@ def test_what_a_needed_copy_brings_along_is_marked(world: World) -> None:
         "libbar.so.1": (True, "the host's copy is the newer one"),
         "libfoo.so.1": (True, "another of the host's libraries brings it along"),
     }
+
+
+def test_what_comes_along_by_way_of_another_library_is_marked(world: World) -> None:
+    """The host's bar needs its own between, which needs foo: foo comes along though bar does not name it."""
+    world.library(world.vendor, "libfoo.so.1", "foo", "foo_gone")
+    world.library(world.vendor, "libbar.so.1", "bar")
+    world.library(
+        world.vendor, "libgopher-orch.so.0", "orch", calls=("bar", "foo_gone"), needs=("libbar.so.1", "libfoo.so.1")
+    )
+    world.library(world.host, "libfoo.so.1", "foo")
+    world.library(world.host, "libbetween.so.1", "between", calls=("foo",), needs=("libfoo.so.1",))
+    world.library(world.host, "libbar.so.1", "bar", "bar_new", calls=("between",), needs=("libbetween.so.1",))
+    found = world.find()
+    assert not found["libbar.so.1"][0]
+    assert "it needs the host's libfoo.so.1, which can't go first" in found["libbar.so.1"][1]
+    assert "lacks foo_gone" in found["libfoo.so.1"][1]
 
 
 def test_only_what_the_host_has_is_listed(world: World) -> None:
@@ -210,6 +228,15 @@ print(database.execute("select a from t").fetchone()[0])
 """
     )
     assert children.python(code, env=native_environment).check().out == "one\n"
+
+
+def test_sqlite3_works_where_ld_library_path_leads_to_the_vendor(
+    vendor_library: Path, native_environment: dict[str, str]
+) -> None:
+    """How people made the published package load before: without care even a bare `import sqlite3` fails there."""
+    code = _AFTER_LOADING + "import sqlite3\nprint(sqlite3.connect(':memory:').execute('select 1').fetchone()[0])"
+    environ = {**native_environment, "LD_LIBRARY_PATH": str(vendor_library.parent)}
+    assert children.python(code, env=environ).check().out == "1\n"
 
 
 @pytest.fixture(scope="module")

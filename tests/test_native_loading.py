@@ -217,13 +217,15 @@ print(os.waitpid(child, 0)[1])
     ("text", "guess"), [('"No MCP elicitation callback configured"', True), ('"something else"', False)]
 )
 def test_a_file_without_version_is_judged_by_a_guess_that_is_said_to_be_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, guess: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, guess: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     exported = [f"gopher_orch_agent_{name}" if "create" in name else f"gopher_orch_{name}" for name in REQUIRED]
     source = functions(*exported, "gopher_orch_agent_create_by_json_with_options") + f"\nconst char *said = {text};\n"
     path = shared_library(tmp_path, "libgopher-orch.so", source)
     monkeypatch.setenv(PATH, str(path))
-    opened = native.load()
+    with caplog.at_level(logging.WARNING):
+        opened = native.load()
+    assert "a guess" in caplog.text and "Next: name the file with its version" in caplog.text
     assert opened.version is None and opened.verdict.status == "unknown" and not opened.verdict.certain
     assert opened.supports_elicitation is guess and opened.retry_fix is False
     assert "a guess" in opened.verdict.summary

@@ -14,6 +14,7 @@ from typing import Any
 
 _PROBE = "from gopher_mcp_python.diagnostics import _probe; _probe()"
 _PROBE_SECONDS = 60
+_REINSTALL = "pip install --force-reinstall --no-deps gopher-mcp-python"
 _PROVIDER_EXTRAS = {"AnthropicProvider": "anthropic", "OpenAIProvider": "openai"}
 
 
@@ -47,18 +48,20 @@ def diagnose() -> Diagnosis:
     """
     probe = _probe_result() if _is_loaded() else _probe_in_child()
     native, embedded = probe["native"], _embedded()
-    requested = _requested()
+    requested, package = _requested(), _package()
     engine, why = probe["engine"], probe["why"]
-    if engine == "embedded" and not embedded["usable"]:
+    if package["extension_error"]:  # both engines need it
+        engine, why = None, f"the extension module can't be imported: {package['extension_error']}"
+    elif engine == "embedded" and not embedded["usable"]:
         engine, why = None, f"{why}; the built-in engine can't run: {embedded['reason']}"
     return Diagnosis(
         ok=engine is not None,
         engine=engine,
         why=why,
         requested=requested,
-        remedy=_remedy(engine, requested, native, embedded),
+        remedy=_REINSTALL if package["extension_error"] else _remedy(engine, requested, native, embedded),
         python=_python(),
-        package=_package(),
+        package=package,
         native=native,
         embedded=embedded,
         providers=_providers(),

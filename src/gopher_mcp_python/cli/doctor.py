@@ -142,7 +142,7 @@ def _openssl(native: dict[str, Any]) -> Iterator[str]:
 
 def _clashes(clashes: list[dict[str, Any]]) -> Iterator[str]:
     """Libraries that the native package and this machine both have under one name."""
-    first = [clash["soname"] for clash in clashes if clash["opened_first"]]
+    first = sorted(clash["soname"] for clash in clashes if clash["opened_first"])
     kept = [clash for clash in clashes if not clash["opened_first"] and not clash["reason"].startswith("both copies")]
     if first:
         yield f"this machine's copies are opened first, so that other modules keep working: {', '.join(first)}"

@@ -38,7 +38,7 @@ class _Shipped:
 
 
 def find(library: str, platform: Platform, find_host: FindHost | None = None) -> list[Clash]:
-    """Every library that both the vendor's folder and the host have, those to be opened first marked.
+    """Every library that both the vendor's folder and the host have, those to be opened first marked, in that order.
 
     Args:
         library: path of libgopher-orch; what it needs from its own folder counts.
@@ -47,19 +47,78 @@ def find(library: str, platform: Platform, find_host: FindHost | None = None) ->
     if platform.os != "linux":
         return []  # macOS names libraries by path and Windows' library has everything in itself
     shipped = _read_shipped(library)
-    find_host = find_host or _host_finder(platform)
-    host = {name: file for name in sorted(shipped.files) if (file := _read_host(find_host(name), library))}
-    needed = {name for name, file in host.items() if _names(file) - _names(shipped.files[name])}
+    find_host = find_host or _host_finder(platform, library)
+    host = _Host(find_host, library, sorted(shipped.files))
+    needed = {name for name, file in host.files.items() if _names(file) - _names(shipped.files[name])}
     first, refused = _settle(shipped, host, needed)
-    return [Clash(name, file.path, name in first, _reason(name, needed, first, refused)) for name, file in host.items()]
+    return [
+        Clash(name, host.files[name].path, name in first, _reason(name, needed, first, refused))
+        for name in host.dependencies_first()
+    ]
 
 
-def order(clashes: list[Clash]) -> list[Clash]:
-    """Those to open, in the order of their names; each brings its own dependencies along."""
-    return [clash for clash in clashes if clash.opened_first]
+class _Host:
+    """The host's copies of what the vendor ships, and which of them bring which along."""
+
+    def __init__(self, find_host: FindHost, library: str, sonames: list[str]) -> None:
+        self._find_host = find_host
+        self._others: dict[str, list[elf.Elf]] = {}
+        self.files = {name: file for name in sonames if (file := _read_host(find_host(name), library))}
+        self.brings = {name: self._reached_from(file) for name, file in self.files.items()}
+
+    def _reached_from(self, file: elf.Elf) -> list[str]:
+        """The clashing libraries that the file needs, also by way of libraries that the host alone has."""
+        reached: list[str] = []
+        seen: set[str] = set()
+        waiting = [file]
+        while waiting:
+            for soname in waiting.pop().needed:
+                if soname in seen:
+                    continue
+                seen.add(soname)
+                if soname in self.files:
+                    reached.append(soname)
+                else:
+                    waiting.extend(self._other(soname))
+        return reached
+
+    def _other(self, soname: str) -> list[elf.Elf]:
+        if soname not in self._others:
+            path = self._find_host(soname)
+            try:
+                self._others[soname] = [elf.read(path)] if path else []
+            except (elf.BadLibrary, OSError):
+                self._others[soname] = []
+        return self._others[soname]
+
+    def with_what_they_bring(self, names: set[str]) -> set[str]:
+        result: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in result:
+                result.add(name)
+                waiting.extend(self.brings[name])
+        return result
+
+    def dependencies_first(self) -> list[str]:
+        """The order in which to open them: each finds what it needs in the process, whatever LD_LIBRARY_PATH says."""
+        done: list[str] = []
+        on_the_way: set[str] = set()
+
+        def visit(name: str) -> None:
+            if name not in on_the_way:
+                on_the_way.add(name)
+                for needed in self.brings[name]:
+                    visit(needed)
+                done.append(name)
+
+        for name in self.files:
+            visit(name)
+        return done
 
 
-def _settle(shipped: _Shipped, host: dict[str, elf.Elf], needed: set[str]) -> tuple[set[str], dict[str, str]]:
+def _settle(shipped: _Shipped, host: _Host, needed: set[str]) -> tuple[set[str], dict[str, str]]:
     """The largest set that is needed and safe; what fell out of it, with the reason.
 
     Whoever is opened brings its own clashing dependencies along, so those must be safe, too; and whoever falls out
@@ -67,31 +126,18 @@ def _settle(shipped: _Shipped, host: dict[str, elf.Elf], needed: set[str]) -> tu
     """
     refused: dict[str, str] = {}
     while True:
-        first = _with_dependencies({name for name in needed if name not in refused}, host)
+        first = host.with_what_they_bring({name for name in needed if name not in refused})
         found = {name: why for name in first if (why := _unsafe(name, first, shipped, host, refused))}
         if not found.keys() - refused.keys():
             return first - refused.keys(), refused
         refused.update(found)
 
 
-def _with_dependencies(names: set[str], host: dict[str, elf.Elf]) -> set[str]:
-    result: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in result:
-            result.add(name)
-            waiting.extend(needed for needed in host[name].needed if needed in host)
-    return result
-
-
-def _unsafe(
-    name: str, first: set[str], shipped: _Shipped, host: dict[str, elf.Elf], refused: dict[str, str]
-) -> str | None:
-    for dependency in host[name].needed:
+def _unsafe(name: str, first: set[str], shipped: _Shipped, host: _Host, refused: dict[str, str]) -> str | None:
+    for dependency in host.brings[name]:
         if dependency in refused:
             return f"it needs the host's {dependency}, which can't go first"
-    offered, ours = host[name].defined, _names(shipped.files[name])
+    offered, ours = host.files[name].defined, _names(shipped.files[name])
     plain = {symbol for symbol, _ in offered}
     for user in shipped.users_of(name):
         if user.soname in first:
@@ -149,8 +195,11 @@ def _read_host(path: str | None, library: str) -> elf.Elf | None:
         return None
 
 
-def _host_finder(platform: Platform) -> FindHost:
-    """Where this interpreter's own extension modules would get a library: conda's folder, RUNPATHs, the system."""
+def _host_finder(platform: Platform, library: str) -> FindHost:
+    """Where this interpreter's own extension modules would get a library: conda's folder, RUNPATHs, the system.
+
+    An LD_LIBRARY_PATH that leads into the vendor's folder (an old way to make it load) is no answer.
+    """
     folders = (
         [os.path.join(sys.base_prefix, "lib")] if os.path.isdir(os.path.join(sys.base_prefix, "conda-meta")) else []
     )
@@ -161,4 +210,12 @@ def _host_finder(platform: Platform) -> FindHost:
         except (elf.BadLibrary, OSError):
             pass
     resolver = Resolver(platform.arch)
-    return lambda soname: resolver.find(soname, folders)
+    vendor = os.path.dirname(os.path.realpath(library))
+
+    def find_host(soname: str) -> str | None:
+        path = resolver.find(soname, folders)
+        if path is not None and os.path.dirname(os.path.realpath(path)) == vendor:
+            return resolver.find_on_system(soname)
+        return path
+
+    return find_host

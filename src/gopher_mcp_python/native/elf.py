@@ -31,6 +31,7 @@ _DT_VERSYM, _DT_VERDEF, _DT_VERDEFNUM, _DT_VERNEED, _DT_VERNEEDNUM = (
     0x6FFFFFFE,
     0x6FFFFFFF,
 )
+_MAX_RECORDS = 1000  # of a version table: real ones have dozens; damaged ones must come to an end
 _GLOBAL = 1  # symbol bindings: weak is 2, unique is 10
 _VISIBLE = (1, 2, 10)
 _NT_GNU_BUILD_ID = 3
@@ -152,42 +153,47 @@ class Elf:
         if not count:
             return [], b"", []
         data = self._data.read(self._offset(self._dynamic[_DT_SYMTAB]), count * struct.calcsize(form))
-        return list(struct.iter_unpack(form, data)), self._string_table, self._symbol_versions(count)
+        strings = self._data.read(self._offset(self._dynamic.get(_DT_STRTAB, 0)), self._dynamic.get(_DT_STRSZ, 0))
+        return list(struct.iter_unpack(form, data)), strings, self._symbol_versions(count, strings)
 
-    def _symbol_versions(self, count: int) -> list[str | None]:
+    def _symbol_versions(self, count: int, strings: bytes) -> list[str | None]:
         """The version of each dynamic symbol, None for those without."""
-        if _DT_VERSYM not in self._dynamic or not count:
+        if _DT_VERSYM not in self._dynamic:
             return [None] * count
         table = struct.unpack(
             f"{self._endian}{count}H", self._data.read(self._offset(self._dynamic[_DT_VERSYM]), 2 * count)
         )
-        names = {**dict(self._version_definitions()), **dict(self._version_needs())}
+        names = {index & 0x7FFF: text(strings, name) for index, name in (*self._definitions(), *self._needs())}
         return [names.get(index & 0x7FFF) for index in table]
 
-    def _version_definitions(self) -> Iterator[tuple[int, str]]:
-        at, left = self._chain(_DT_VERDEF, _DT_VERDEFNUM)
-        while left:
-            _, _, index, _, _, aux, step = struct.unpack(self._endian + "HHHHIII", self._data.read(at, 20))
-            (name,) = struct.unpack(self._endian + "I", self._data.read(at + aux, 4))
+    def _definitions(self) -> Iterator[tuple[int, int]]:
+        """(index, offset of the name) of each version that this file defines."""
+        for at in self._chain(*self._start(_DT_VERDEF, _DT_VERDEFNUM), step_at=16):
+            _, _, index, _, _, aux = struct.unpack(self._endian + "HHHHII", self._data.read(at, 16))
             if index > 1:  # 1 is the file itself
-                yield index & 0x7FFF, self._string(name)
-            at, left = at + step, left - 1 if step else 0
+                yield index, struct.unpack(self._endian + "I", self._data.read(at + aux, 4))[0]
 
-    def _version_needs(self) -> Iterator[tuple[int, str]]:
-        at, left = self._chain(_DT_VERNEED, _DT_VERNEEDNUM)
-        while left:
-            _, number, _, aux, step = struct.unpack(self._endian + "HHIII", self._data.read(at, 16))
-            inner = at + aux
-            while number:
-                _, _, index, name, inner_step = struct.unpack(self._endian + "IHHII", self._data.read(inner, 16))
-                yield index & 0x7FFF, self._string(name)
-                inner, number = inner + inner_step, number - 1 if inner_step else 0
-            at, left = at + step, left - 1 if step else 0
+    def _needs(self) -> Iterator[tuple[int, int]]:
+        """(index, offset of the name) of each version that this file wants of another."""
+        for at in self._chain(*self._start(_DT_VERNEED, _DT_VERNEEDNUM), step_at=12):
+            _, number, _, aux = struct.unpack(self._endian + "HHII", self._data.read(at, 12))
+            for inner in self._chain(at + aux, number, step_at=12):
+                _, _, index, name = struct.unpack(self._endian + "IHHI", self._data.read(inner, 12))
+                yield index, name
 
-    def _chain(self, table: int, number: int) -> tuple[int, int]:
+    def _start(self, table: int, number: int) -> tuple[int, int]:
         if table not in self._dynamic:
             return 0, 0
-        return self._offset(self._dynamic[table]), min(self._dynamic.get(number, 0), 4096)
+        return self._offset(self._dynamic[table]), self._dynamic.get(number, 0)
+
+    def _chain(self, at: int, number: int, *, step_at: int) -> Iterator[int]:
+        """The places of up to `number` records, each of which holds the distance to the next at `step_at`."""
+        for _ in range(min(number, _MAX_RECORDS)):
+            yield at
+            (step,) = struct.unpack(self._endian + "I", self._data.read(at + step_at, 4))
+            if not step:
+                return
+            at += step
 
     def _symbol_count(self) -> int:
         """The dynamic symbol table has no length of its own: it is told by the hash tables."""
@@ -210,12 +216,6 @@ class Elf:
         while not struct.unpack(self._endian + "I", self._data.read(at, 4))[0] & 1:
             last, at = last + 1, at + 4
         return int(last) + 1
-
-    @property
-    def _string_table(self) -> bytes:
-        if _DT_STRTAB not in self._dynamic:
-            return b""
-        return self._data.read(self._offset(self._dynamic[_DT_STRTAB]), self._dynamic.get(_DT_STRSZ, 0))
 
     def _string(self, index: int) -> str:
         """One string, without reading the whole table (a C++ library's has megabytes)."""

@@ -120,6 +120,8 @@ def _open(place: Attempt, report: Report) -> LoadedLibrary:
         [symbol.name for symbol in _bridge.symbol_table() if symbol.required],
     )
     library.set_log_level(log_level(os.environ))
+    if not result.certain:
+        _log.warning("%s: %s. Next: %s", place.path, result.summary, result.remedy)
     _log.debug("libgopher-orch %s opened (found via %s): %s", place.version, place.found_via, result.summary)
     return LoadedLibrary(
         library, place.version, result.elicitation, result.events, bool(result.retry_fix), report, result
