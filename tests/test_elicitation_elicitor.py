@@ -286,12 +286,57 @@ def test_a_new_run_may_ask_again_after_a_refusal_but_not_after_an_accept() -> No
     made = elicitor(handler)
     results = []
     for _ in range(3):
-        made.run_begins()
-        asked = Asked("id-1")
-        made.answer(asked)
-        results.append(asked.answers)
+        with made.during_run():
+            asked = Asked("id-1")
+            made.answer(asked)
+            results.append(asked.answers)
     assert results == [[(CANCEL, None)], [(ACCEPT, None)], [(ACCEPT, None)]]
     assert handler.calls == 2
+
+
+def test_a_run_that_begins_beside_another_forgets_nothing_of_it() -> None:
+    handler = Counting("cancel", "accept")
+    made = elicitor(handler)
+    with made.during_run():
+        made.answer(Asked("id-1"))
+        with made.during_run():
+            again = Asked("id-1")
+            made.answer(again)
+    assert again.answers == [(CANCEL, None)]
+    assert handler.calls == 1
+
+
+def test_a_completion_notice_before_the_page_was_shown_ends_nothing(terminal: Any) -> None:
+    made = elicitor()
+    seen: list[bool] = []
+
+    def line(limit: Any) -> str:
+        seen.append(made._finished == set())
+        made.completed("id-1")
+        made.completed("other")
+        seen.append(made._finished == {"id-1"})
+        return "cancel"
+
+    terminal(line)
+    made.completed("id-1")
+    asked = Asked("id-1")
+    made.answer(asked)
+    assert seen == [True, True]
+    assert asked.answers == [(CANCEL, None)]
+    assert (made._finished, made._prompted) == (set(), [])
+
+
+def test_what_is_no_exception_is_a_failure_too() -> None:
+    for kind in (asyncio.CancelledError, GeneratorExit):
+
+        def handler(request: Any, kind: type[BaseException] = kind) -> str:
+            raise kind
+
+        made, asked = elicitor(handler), Asked()
+        made.answer(asked)
+        assert asked.answers == [(CANCEL, None)]
+        assert type(made.take_cause()) is kind
+        assert elicitor(non_blocking(handler)).inline_answer(asked.request) == CANCEL
 
 
 def test_repeats_at_the_same_time_wait_for_the_one_answer() -> None:

@@ -148,14 +148,13 @@ class GopherAgent:
 
     def _run(self, query: str, timeout_ms: int) -> RunOutcome:
         limit = _checked_run(query, timeout_ms)
-        with self._running():
-            self._elicitor.run_begins()
+        with self._running(), self._elicitor.during_run():
             try:
                 outcome = self._run_and_ask(query, limit)
             except AgentError as error:
                 error.elicitation_cause = error.elicitation_cause or self._elicitor.take_cause()
                 raise
-        cause = self._elicitor.take_cause()
+            cause = self._elicitor.take_cause()
         return outcome if outcome.elicitation_cause or cause is None else _with_cause(outcome, cause)
 
     def _run_and_ask(self, query: str, timeout_ms: int) -> RunOutcome:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, Literal, Protocol
 
@@ -71,7 +72,8 @@ class Elicitor:
         self._cause: BaseException | None = None
         self._interrupt: BaseException | None = None
         self._answered = AnsweredOnce()
-        self._prompted: list[str] = []  # ids of requests that are being put to a person
+        self._runs = 0  # under way
+        self._prompted: list[str] = []  # ids of requests that a person has before them
         self._finished: set[str] = set()  # those of them that the server has called complete
         self.inline_answer = self._make_inline()
 
@@ -114,11 +116,21 @@ class Elicitor:
             if elicitation_id in self._prompted:
                 self._finished.add(elicitation_id)
 
-    def run_begins(self) -> None:
-        """A new run: what was declined or cancelled in the last one may be asked again; what was accepted may not."""
-        self._answered.forget_refusals()
+    @contextmanager
+    def during_run(self) -> Iterator[None]:
+        """A run of the agent, from waiting for its turn to its end. When one begins while no other is under way, what
+        was declined or cancelled before may be asked again; what was accepted may not."""
         with self._lock:
-            self._cause = None
+            first, self._runs = self._runs == 0, self._runs + 1
+            if first:
+                self._cause = None
+        if first:
+            self._answered.forget_refusals()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._runs -= 1
 
     def take_cause(self) -> BaseException | None:
         """The last handler's exception since the last call, for the run's result."""
@@ -156,15 +168,13 @@ class Elicitor:
         from .elicitation_runtime import default_prompt
 
         request, identity = pending.request, pending.request.elicitation_id
-        if identity:
-            with self._lock:
-                self._prompted.append(identity)
         watch = Watch(
             is_open=pending.is_open,
             is_finished=lambda: identity in self._finished,
             engine_limit_ms=pending.remaining_ms,
             deadline=deadline_after(self.timeout_ms),
             limit_ms=self.timeout_ms or None,
+            on_shown=lambda: self._prompt_shown(identity),
         )
         try:
             return default_prompt(self._open_browser).ask(request, watch)
@@ -174,17 +184,25 @@ class Elicitor:
         finally:
             self._prompt_over(identity)
 
-    def _prompt_over(self, identity: str | None) -> None:
+    def _prompt_shown(self, identity: str | None) -> None:
+        """From now on a completion notice can end the prompt; one that came before the page was known ends nothing."""
         if identity:
             with self._lock:
+                self._prompted.append(identity)
+
+    def _prompt_over(self, identity: str | None) -> None:
+        with self._lock:
+            if identity in self._prompted:
                 self._prompted.remove(identity)
-                if identity not in self._prompted:
-                    self._finished.discard(identity)
+            if identity is not None and identity not in self._prompted:
+                self._finished.discard(identity)
 
     def _run_handler(self, handler: Callable[[Any], object], request: GopherAgentElicitationRequest) -> Answer:
         try:
             return answer_of(handler(request), request)
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # also what is no Exception (a cancelled task's): the server must get its answer
             self._failed(error)
             return CANCEL, None
 
@@ -233,7 +251,7 @@ class Elicitor:
             if error is not None:
                 raise error
             return answer_of(result, request)[0]
-        except Exception as failure:
+        except BaseException as failure:
             self._failed(failure)
             return CANCEL
 

@@ -109,6 +109,7 @@ class _Dialogue:
             self._refuse(reason)
             return "decline"
         shown = self._console.write(self._introduction(page))
+        self._watch.on_shown()
         if not self._console.can_read:
             return self._nobody()
         opened, answer = self._offer_browser(page)

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 __all__ = ["Watch", "deadline_after"]
 
 
+def _nothing() -> None:
+    pass
+
+
 def _true() -> bool:
     return True
 
@@ -30,13 +34,15 @@ def deadline_after(timeout_ms: int | None) -> float | None:
 class Watch:
     """`is_open`: somebody still waits for the answer. `is_finished`: the server has said that the person is done.
     `engine_limit_ms`: time that the engine leaves (milliseconds, None: no limit). `deadline`: our own limit, on the
-    monotonic clock (in seconds), made from `limit_ms`."""
+    monotonic clock (in seconds), made from `limit_ms`. `on_shown` is called when the person has the request before
+    them."""
 
     is_open: Callable[[], bool] = _true
     is_finished: Callable[[], bool] = _false
     engine_limit_ms: Callable[[], int | None] = _no_limit
     deadline: float | None = None
     limit_ms: int | None = None
+    on_shown: Callable[[], None] = _nothing
 
     @staticmethod
     def for_limit(timeout_ms: int | None) -> Watch:
