@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import time
 import urllib.request
@@ -22,6 +23,7 @@ from gopher_mcp_python.toolset import (
 )
 from gopher_mcp_python.toolset.results import result_text
 from gopher_mcp_python.toolset.toolset import Toolset
+from tests.support import canary, children
 from tests.support.servers import McpServer
 from tests.support.toolset import ToldAsker, text_of, with_toolset
 
@@ -204,3 +206,22 @@ def test_closed_toolset_refuses(server: McpServer) -> None:
             await toolset.call_tool("plain")
 
     with_toolset(server.url, None, body)
+
+
+LOGS_EVERYTHING = """
+import logging, sys
+logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+from gopher_mcp_python import GopherAgent
+options = {"engine": "embedded", "elicitation": {"handler": lambda request: "accept"}, "access_token": sys.argv[2]}
+with GopherAgent.create_with_url("DirectProvider", "none", sys.argv[1], options) as agent:
+    for query in ("decline_aware", "error_32042", "input_required", "auth_url_text"):
+        agent.run(query)
+"""
+
+
+def test_debug_logs_of_the_libraries_below_hold_no_secrets(server: McpServer) -> None:
+    ended = children.run([sys.executable, "-c", LOGS_EVERYTHING, server.url, canary.secret("token")]).check()
+    assert "elicitation/create" in ended.err, "the messages are logged"
+    assert canary.MARK not in ended.err
+    session_ids = re.findall(r"[Ss]ession[- ][Ii][Dd](?:: |', b')(.{9})", ended.err)
+    assert session_ids and set(session_ids) == {"<redacted"}

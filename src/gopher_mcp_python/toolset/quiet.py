@@ -9,6 +9,7 @@ already say it.
 from __future__ import annotations
 
 import logging
+import re
 
 from ..redaction import redact_text
 
@@ -21,16 +22,23 @@ _LOGGERS = (
     "mcp.client.streamable_http",
     "mcp.shared.dispatcher",
     "mcp.shared.jsonrpc_dispatcher",
+    "httpcore2.connection",
+    "httpcore2.http11",
+    "httpcore2.http2",
     "httpx2",
     "anthropic._base_client",
     "openai._base_client",
 )
-_ROOTS = ("client", "mcp", "httpx2")
+# A header as the HTTP library prints it; the session's id is as good as a key.
+_BYTES_HEADER = re.compile(r"(b'(?:mcp-session-id|authorization|set-cookie|cookie)', )b'[^']*'", re.IGNORECASE)
+_SESSION_ID = re.compile(r"(session ID: )\S+", re.IGNORECASE)
+_ROOTS = ("client", "mcp", "httpcore2", "httpx2")
 
 
 class _Redact(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = redact_text(record.getMessage()), ()
+        text = _SESSION_ID.sub(r"\1<redacted>", redact_text(record.getMessage()))
+        record.msg, record.args = _BYTES_HEADER.sub(r"\1b'<redacted>'", text), ()
         if record.exc_info and record.exc_info[0] is not None:
             # A traceback may quote the message that could not be read.
             record.msg += f" [{record.exc_info[0].__name__}]"
