@@ -3,7 +3,8 @@
 The second is one whole program: interpreter start, import, create_with_url, run, the tool call, the server's URL
 elicitation, the program's handler. The same source runs with this package (each engine) and with the published one.
 The native engines ask the scripted model for the tool call (over TLS, as they only speak to their vendors' hosts);
-DirectProvider needs no model, so `embedded_openai_*` shows the embedded engine with the same model and the vendor's SDK.
+DirectProvider needs no model, so `embedded_openai_*` shows the embedded engine with the same model and the vendor's
+SDK. The embedded engine's time is the processor's, the native one's mostly waiting: measure on an idle machine.
 """
 
 from __future__ import annotations

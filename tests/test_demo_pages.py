@@ -34,7 +34,7 @@ def server() -> Iterator[DemoServer]:
 def call(
     url: str, answer: Callable[[str], str], *, mode: str = "legacy", calls: int = 1
 ) -> tuple[list[tuple[bool, str]], list[str]]:
-    """Calls the mail tool; `answer` is given the link, in a thread, and returns the action. Results, and notices seen."""
+    """Calls the mail tool; `answer` gets the link, in a thread, and returns the action. Results, and notices seen."""
     import mcp_types as types
     from mcp import Client
 

@@ -1,4 +1,4 @@
-"""One MCP server, reached by its URL. If the server asks for a sign-in during a tool call, you are asked; no code for that.
+"""One MCP server, reached by its URL. If it asks for a sign-in during a tool call, you are asked; no code for that.
 
     gopher-mcp demo --serve --port 8808          # in another terminal: a server to try it with
     python create_by_url.py ["query"]

@@ -25,7 +25,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="let the demo press the button of its page itself (it does where there is no terminal)",
     )
     parser.add_argument("--serve", action="store_true", help="only start the server, for programs of your own")
-    parser.add_argument("--port", type=int, default=0, help="port of the server on 127.0.0.1 (default: a free one)")
+    parser.add_argument(
+        "--port", type=options.port, default=0, help="port of the server on 127.0.0.1 (default: a free one)"
+    )
     options.add_model(parser)
     options.add_elicitation(parser)
 

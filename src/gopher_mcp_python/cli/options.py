@@ -132,6 +132,13 @@ def variable(name: str, option: str) -> str:
     return value
 
 
+def port(text: str) -> int:
+    """A port number, for argparse."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
+    return int(text)
+
+
 def _pair(text: str, option: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     # The text is not repeated: it may hold a credential.

@@ -19,7 +19,8 @@ from .failures import EXIT_FAILED, EXIT_OK, UsageError, explain
 
 _USAGE = """gopher-mcp run URL QUERY [options]
        gopher-mcp run --config FILE QUERY [options]
-       gopher-mcp run --server-name NAME QUERY [options]     (also --server-id, --gateway-id, --gateway-name, --account)"""
+       gopher-mcp run --server-name NAME QUERY [options]    (also --server-id, --gateway-id, --gateway-name)
+       gopher-mcp run --account QUERY [options]"""
 
 _ROUTES = ("server_id", "server_name", "gateway_id", "gateway_name")
 

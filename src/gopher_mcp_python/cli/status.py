@@ -1,8 +1,8 @@
 """Says on standard error what is being waited for, and how long.
 
-On a terminal it is one line that is kept up to date and taken away at the end; elsewhere it is a plain line now and then.
-It shares the terminal with prompts by their own queue (`handlers.turns`): while one is open, nothing is written, and when
-one begins the line is gone.
+On a terminal it is one line that is kept up to date and taken away at the end; elsewhere it is a plain line now and
+then. It shares the terminal with prompts by their own queue (`handlers.turns`): while one is open, nothing is written,
+and when one begins the line is gone.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from types import TracebackType
@@ -26,6 +27,7 @@ class DemoServer:
         # It ends with its standard input, so it can't outlive this process, however that ends.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "gopher_mcp_python.demo.server", "--port", str(self._port)],
+            env={**os.environ, "GOPHER_MCP_ENGINE": "embedded"},  # a server runs no agent: what it lacks is no news
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

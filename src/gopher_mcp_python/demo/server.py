@@ -22,6 +22,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ElicitRequest, ElicitRequestURLParams, ElicitResult, InputRequiredResult
 from starlette.applications import Starlette
 
+from ..cli.options import port
 from . import ACCOUNT
 from .provider import Authorization, Provider
 
@@ -162,7 +163,7 @@ def serve(listening: socket.socket, base: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `python -m gopher_mcp_python.demo.server`."""
     parser = argparse.ArgumentParser(prog="gopher_mcp_python.demo.server", description="the demo's MCP server, alone")
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one (default)")
+    parser.add_argument("--port", type=port, default=0, help="port on 127.0.0.1; 0 takes a free one (default)")
     args = parser.parse_args(argv)
     try:
         listening = listen(args.port)
