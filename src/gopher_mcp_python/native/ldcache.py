@@ -32,13 +32,24 @@ def default_folders(arch: str) -> list[str]:
     return [*folders, f"/{wide}", f"/usr/{wide}", "/lib", "/usr/lib"]
 
 
+_read: dict[
+    tuple[str, str, int], dict[str, str]
+] = {}  # several questions are asked in a row: path, arch, time -> entries
+
+
 def read_cache(arch: str, path: str = CACHE) -> dict[str, str]:
     """soname -> path of the first entry for this architecture; empty when there is no cache or it is damaged."""
     try:
         with open(path, "rb") as file:
-            data = file.read(16 << 20)
+            key = (path, arch, os.fstat(file.fileno()).st_mtime_ns)
+            if key not in _read:
+                _read[key] = _parsed(file.read(16 << 20), arch)
+            return _read[key]
     except OSError:
         return {}
+
+
+def _parsed(data: bytes, arch: str) -> dict[str, str]:
     start = data.find(_NEW_MAGIC)
     if start < 0:
         return {}
