@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from gopher_mcp_python.ffi import _bridge
 from gopher_mcp_python.native import compat
-from gopher_mcp_python.native.compat import (
-    EVENTS_SYMBOL,
-    OPTIONS_SYMBOL,
-    REQUIRED,
-    ROUTED_SYMBOL,
-    SUPPORT_SYMBOL,
-    Verdict,
-    verdict,
-)
+from gopher_mcp_python.native.compat import Verdict, verdict
+
+REQUIRED = [symbol.name for symbol in _bridge.symbol_table() if symbol.required]
+SUPPORT_SYMBOL = "gopher_orch_agent_options_supports_elicitation"
+OPTIONS_SYMBOL = "gopher_orch_agent_create_by_json_with_options"
+EVENTS_SYMBOL = "gopher_orch_agent_set_event_callback"
+ROUTED_SYMBOL = "gopher_orch_agent_create_by_url"
 
 PLAIN = frozenset(REQUIRED)
 WITH_URL = PLAIN | {ROUTED_SYMBOL}
@@ -22,8 +23,9 @@ WITH_EVENTS = WITH_OPTIONS | {EVENTS_SYMBOL}
 WITH_QUESTION = WITH_EVENTS | {SUPPORT_SYMBOL}
 
 
-def judge(library: str | None, symbols: frozenset[str], **facts: object) -> Verdict:
-    return verdict("0.1.39", library, "0.2.0", "0.2.0", symbols=symbols, **facts)  # type: ignore[arg-type]
+def judge(library: str | None, symbols: frozenset[str], **facts: Any) -> Verdict:
+    given = {"symbols": symbols, "required": REQUIRED, **facts}
+    return verdict("0.1.39", library, "0.2.0", "0.2.0", **given)
 
 
 @pytest.mark.parametrize(

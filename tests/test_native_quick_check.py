@@ -201,7 +201,8 @@ def test_the_embedded_engine_silences_it(vendor_library: Path, tmp_path: Path) -
 
 def test_without_a_package_the_check_imports_next_to_nothing() -> None:
     found = import_with(None)
-    mine = [name for name in found["loaded"] if name.startswith("gopher_mcp_python.native")]  # type: ignore[attr-defined]
+    loaded: list[str] = found["loaded"]  # type: ignore[assignment]
+    mine = [name for name in loaded if name.startswith("gopher_mcp_python.native")]
     assert mine == [f"gopher_mcp_python.native{part}" for part in ("", ".names", ".packages", ".quick")]
     assert found["said"] == []
     assert found["milliseconds"] < 1  # type: ignore[operator]

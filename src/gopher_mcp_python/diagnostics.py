@@ -210,7 +210,7 @@ def _native(*, open_it: bool = True) -> dict[str, Any]:
     elif found is not None:  # what the file itself says
         if not report.clashes:
             loading.prepare(found, report)
-        verdict = loading.judge(found, _exports(found.path))
+        verdict = loading.judge(found, _exports(found.path), _required())
     return {
         "opened": library is not None,
         "error": error,
@@ -243,6 +243,14 @@ def _symbols(library: Any, path: str | None) -> dict[str, bool]:
     except ImportError:
         known = sorted(exported)
     return {name: name in exported for name in known}
+
+
+def _required() -> list[str]:
+    try:
+        from .ffi import _bridge
+    except ImportError:
+        return []
+    return [symbol.name for symbol in _bridge.symbol_table() if symbol.required]
 
 
 def _exports(path: str) -> set[str]:

@@ -10,17 +10,8 @@ from .names import ELICITATION_SINCE, RETRY_FIX_SINCE, version_key
 
 HEADER_VERSION = "0.1.39"  # the newest version that include/gopher_orch/ was checked against
 
-SUPPORT_SYMBOL = "gopher_orch_agent_options_supports_elicitation"
-OPTIONS_SYMBOL = "gopher_orch_agent_create_by_json_with_options"
-EVENTS_SYMBOL = "gopher_orch_agent_set_event_callback"
-ROUTED_SYMBOL = "gopher_orch_agent_create_by_url"
-REQUIRED = (
-    "gopher_orch_agent_create_by_json",
-    "gopher_orch_agent_run",
-    "gopher_orch_agent_release",
-    "gopher_orch_last_error",
-    "gopher_orch_free",
-)
+# How a capability shows in the exported functions' names; the names themselves stand in the bridge's table alone.
+SUPPORT, OPTIONS, EVENTS, BY_URL = "_supports_elicitation", "_with_options", "_set_event_callback", "_create_by_url"
 
 Status = Literal["good", "limited", "too_old", "unknown", "unusable"]
 
@@ -55,7 +46,7 @@ def verdict(
     *,
     symbols: Collection[str],
     source: str | None = None,
-    required: Collection[str] = REQUIRED,
+    required: Collection[str] = (),
     supports_elicitation: bool | None = None,
     elicitation_text: bool | None = None,
     distribution: str = "gopher-mcp-python-native-linux-x64",
@@ -69,8 +60,8 @@ def verdict(
         package: version of this package.
         symbols: exported gopher_orch_* functions.
         source: how `library` is known ("file name", "build id", "native package").
-        required: functions without which no agent can live.
-        supports_elicitation: what SUPPORT_SYMBOL answered, None where it was not asked.
+        required: functions without which no agent can live, from the bridge's table.
+        supports_elicitation: what the library's own function for this answered, None where it was not asked.
         elicitation_text: whether the library's own elicitation messages are in the file; the last resort.
         distribution: name of the native package, for the remedy.
     """
@@ -93,7 +84,7 @@ def verdict(
             notes,
         )
     elicitation, certain, evidence = _elicitation(
-        library, source, SUPPORT_SYMBOL in symbols, supports_elicitation, OPTIONS_SYMBOL in symbols, elicitation_text
+        library, source, _shows(symbols, SUPPORT), supports_elicitation, _shows(symbols, OPTIONS), elicitation_text
     )
     retry_fix = None if library is None else version_key(library) >= version_key(RETRY_FIX_SINCE)
     status, summary, remedy = _conclusion(library, elicitation, certain, retry_fix, evidence, upgrade)
@@ -103,9 +94,9 @@ def verdict(
         elicitation,
         certain,
         retry_fix,
-        OPTIONS_SYMBOL in symbols,
-        EVENTS_SYMBOL in symbols,
-        ROUTED_SYMBOL in symbols,
+        _shows(symbols, OPTIONS),
+        _shows(symbols, EVENTS),
+        _shows(symbols, BY_URL),
         evidence,
         summary,
         remedy,
@@ -113,12 +104,16 @@ def verdict(
     )
 
 
+def _shows(symbols: Collection[str], capability: str) -> bool:
+    return any(name.endswith(capability) for name in symbols)
+
+
 def _elicitation(
     library: str | None, source: str | None, has_symbol: bool, answer: bool | None, options: bool, text: bool | None
 ) -> tuple[bool, bool, str]:
     """(supported, certain, how it is known)."""
     if has_symbol:
-        return answer is not False, True, f"its function {SUPPORT_SYMBOL}" + (" says no" if answer is False else "")
+        return answer is not False, True, "its own word" + (": no" if answer is False else "")
     if not options:
         return False, True, "it has no functions that take options"
     if library is not None:

@@ -6,7 +6,7 @@ import logging
 import mmap
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -187,7 +187,7 @@ def _open_openssl(folder: str, platform: names.Platform, report: Report, preload
         ]
 
 
-def judge(place: Attempt, symbols: set[str], required: list[str] | tuple[str, ...] = compat.REQUIRED) -> compat.Verdict:
+def judge(place: Attempt, symbols: set[str], required: Collection[str] = ()) -> compat.Verdict:
     """The verdict on the library of `place`, from its exported symbols."""
     from .. import __version__ as package
 
