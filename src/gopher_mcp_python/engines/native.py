@@ -1,7 +1,7 @@
 """The vendor's native library as an engine, through the bridge.
 
-A native handle may be retired: the library can't cancel a run and would hand its late result to the next one. So after a
-timeout or Ctrl-C the handle is closed, drains and is released behind, and the next run makes a fresh one from the same
+A native handle may be retired: the library can't cancel a run and would hand its late result to the next one. So after
+a timeout or Ctrl-C the handle is closed, drains and is released behind, and the next run makes a fresh one from the same
 specification.
 """
 
@@ -15,9 +15,9 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal
 
+from .. import native as _native
 from ..errors import AgentError, ElicitationWarning, TimeoutError
 from ..ffi import _bridge
-from ..native import load
 from .base import CreateSpec, RunOutcome
 from .drive import drive
 from .native_events import Recorder
@@ -46,7 +46,7 @@ def create(spec: CreateSpec) -> NativeAgent:
             known to be one.
         ValueError: a token, header or other text that must not be sent, named and not shown.
     """
-    agent = NativeAgent(load(), spec)
+    agent = NativeAgent(_native.load(), spec)
     try:
         agent.make_handle(0)
     except BaseException:

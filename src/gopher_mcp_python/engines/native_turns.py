@@ -13,7 +13,7 @@ _SLICE = 0.2  # seconds between looks at signals, where a lock's wait does not n
 
 
 class Turns:
-    """A queue of runs. Waiting ends when it is one's turn, at Ctrl-C (which passes), or when the agent is disposed of."""
+    """A queue of runs. Waiting ends when it is one's turn, at Ctrl-C (which passes), or when the agent is disposed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

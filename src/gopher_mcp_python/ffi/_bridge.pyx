@@ -7,10 +7,9 @@ _host.pxi. The parts are included so that there is one extension module and call
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.contextvars cimport PyContext_CopyCurrent, PyContext_Exit
+from cpython.contextvars cimport PyContext_CopyCurrent, PyContext_Exit, PyContext_New
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, strcmp
@@ -30,7 +29,22 @@ cdef extern from "threads.h":
     object gpy_text(const char *text)
     object gpy_text_of(const char *text, size_t length)
     object gpy_context_enter(object context)
-    void gpy_prefetch(const void *address)
+
+cdef extern from "hosts.h":
+    ctypedef struct gpy_host:
+        PyObject *answer
+        PyObject *server
+        PyObject *event
+        PyObject *unattended
+    gpy_host *gpy_host_new(object answer, object event, object unattended, object server, object context)
+    gpy_host *gpy_host_retain(gpy_host *host)
+    void gpy_host_release(gpy_host *host)
+    void gpy_hosts_after_fork()
+    void gpy_host_count(gpy_host *host)
+    unsigned long long gpy_host_asked(const gpy_host *host)
+    object gpy_host_context(gpy_host *host)
+    void gpy_host_set_context(gpy_host *host, object context)
+    void gpy_host_end_context(gpy_host *host, object context)
 
 if not gpy_is_main_interpreter():
     raise ImportError(

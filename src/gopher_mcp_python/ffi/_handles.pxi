@@ -91,7 +91,7 @@ cdef class Call:
     """A native create, run or fetch on a thread of the bridge, and the caller's place to wait for it. One waiter."""
 
     cdef gb_call *raw               # owned until leave()
-    cdef _Host host                 # of the agent; None for fetch
+    cdef gpy_host *host             # owned reference; NULL for fetch
     cdef object context             # contextvars of who made the call, seen by inline handlers and events
     cdef bint busy                  # somebody is inside wait()
     cdef object __weakref__
@@ -102,6 +102,7 @@ cdef class Call:
     def __dealloc__(self):
         if self.raw != NULL:
             gb_call_leave(self.raw)
+        gpy_host_release(self.host)
 
     cdef gb_call *checked(self) except NULL:
         if self.raw == NULL:
@@ -133,8 +134,8 @@ cdef class Call:
         cdef gb_request *request = gb_call_take(self.checked())
         if request == NULL:
             return None
-        self.host.count()  # only an agent's calls have requests
-        return _new_pending(request, self.host.server)
+        gpy_host_count(self.host)  # only an agent's calls have requests
+        return _new_pending(request, <object>self.host.server)
 
     def leave(self):
         """Gives the call up; idempotent. Before its end: its requests are cancelled and the agent is retired."""
@@ -145,8 +146,8 @@ cdef class Call:
                 self.raw = NULL
         if raw == NULL:
             return
-        if self.host is not None:
-            self.host.end_context(self.context)
+        if self.host != NULL:
+            gpy_host_end_context(self.host, self.context)
         with nogil:
             gb_call_leave(raw)
 
@@ -159,12 +160,12 @@ cdef class Call:
                        raw.paused_seconds)
 
 
-cdef Call _new_call(gb_call *raw, _Host host, object context):
+cdef Call _new_call(gb_call *raw, gpy_host *host, object context):
     if raw == NULL:
         raise RuntimeError("the native call could not be started: the agent is gone or no thread could be made")
     cdef Call call = Call.__new__(Call)
     call.raw = raw
-    call.host = host
+    call.host = NULL if host == NULL else gpy_host_retain(host)
     call.context = context
     return call
 
@@ -184,7 +185,7 @@ cdef class AgentHandle:
     cdef readonly gb_token token
     cdef readonly bint closed
     cdef Library library
-    cdef _Host state                # shared with csrc, which holds a reference of its own
+    cdef gpy_host *state            # owned reference; csrc holds one of its own
     cdef uint32_t epoch
     cdef object __weakref__
 
@@ -196,16 +197,15 @@ cdef class AgentHandle:
         gpy_collect()
         self.closed = True
         self.library = library
-        self.state = _Host(host, server)
+        self.state = _made_host(host, server)
         config.mode = <gb_answer_mode><int>_ANSWER_MODES[answer]
         config.fixed_action = _action_code(fixed_action)
         config.limit_ms = limit_ms
         config.wants_events = wants_events
-        config.host = <void *>self.state
-        Py_INCREF(self.state)
+        config.host = gpy_host_retain(self.state)
         self.token = gb_agent_open(library.checked(), &config)
         if self.token == 0:
-            Py_DECREF(self.state)
+            gpy_host_release(self.state)
             raise MemoryError("no room for another agent")
         self.epoch = gb_epoch()
         self.closed = False
@@ -213,6 +213,7 @@ cdef class AgentHandle:
     def __dealloc__(self):
         if not self.closed:
             gb_agent_close(self.token)
+        gpy_host_release(self.state)
 
     @property
     def inherited(self):
@@ -222,7 +223,7 @@ cdef class AgentHandle:
     @property
     def asked(self):
         """How many requests have reached Python; fixed answers do not."""
-        return self.state.asked
+        return gpy_host_asked(self.state)
 
     @property
     def has_handle(self):
@@ -279,8 +280,8 @@ cdef class AgentHandle:
         return _new_call(raw, self.state, context)
 
     cdef object _take_context(self):
-        context = PyContext_CopyCurrent()
-        self.state.set_context(context)
+        context = _captured_context()
+        gpy_host_set_context(self.state, context)
         return context
 
     def close(self):

@@ -1,5 +1,5 @@
 # What the bridge keeps for an agent on Python's side, and the bodies of the hooks.
-# Part of _bridge.pyx. Bodies run with the GIL, on any thread, and never raise: what goes wrong is told to
+# Part of _bridge.pyx; the host itself is in hosts.h. Bodies run with the GIL, on any thread, and never raise: what goes wrong is told to
 # sys.unraisablehook and the server gets "cancel".
 
 cdef dict _ACTIONS = {
@@ -38,45 +38,38 @@ cdef class InlineAnswer:
         return self.otherwise(result, None, request) if code is None else code
 
 
-@cython.final
-@cython.internal
-cdef class _Host:
-    """One per agent. csrc holds the only reference that counts, until its last callback has left (hooks.drop)."""
-
-    cdef object answer          # bound host.inline_answer
-    cdef object run_context     # contextvars of who runs it now, or base_context
-    cdef object server          # label put on each request, str | None
-    cdef uint64_t asked         # requests that reached Python
-    cdef object event           # bound host.event
-    cdef object unattended      # bound host.unattended
-    cdef object base_context    # contextvars of who created the agent
-
-    def __cinit__(self, host, server):
-        self.answer = host.inline_answer
-        self.event = host.event
-        self.unattended = host.unattended
-        self.server = server
-        self.base_context = self.run_context = PyContext_CopyCurrent()
-
-    cdef object context(self):
-        with cython.critical_section(self):
-            return self.run_context
-
-    cdef void count(self) noexcept:
-        with cython.critical_section(self):
-            self.asked += 1
-
-    cdef void set_context(self, object context) noexcept:
-        with cython.critical_section(self):
-            self.run_context = context
-
-    cdef void end_context(self, object context) noexcept:
-        with cython.critical_section(self):
-            if self.run_context is context:
-                self.run_context = self.base_context
+# Callers without context variables (None in the host) share one context, so that agents by the million do not bring
+# one each.
+cdef object _empty_context = PyContext_New()
 
 
-cdef inline ElicitationRequest _decode_head(const gopher_orch_elicitation_request_t *raw):
+cdef object _captured_context():
+    """The variables of the current context, for callbacks; None when there are none."""
+    context = PyContext_CopyCurrent()
+    return context if len(context) else None
+
+
+cdef inline object _enter_context(object context):
+    """Enters it, or a copy while another callback is inside. What was entered is for _exit_context."""
+    return gpy_context_enter(_empty_context if context is None else context)
+
+
+cdef inline int _exit_context(object context) except -1:
+    global _empty_context
+    PyContext_Exit(context)
+    if context is _empty_context and len(context):
+        _empty_context = PyContext_New()  # a handler has set a variable: that is nobody else's
+    return 0
+
+
+cdef gpy_host *_made_host(object host, object server) except NULL:
+    cdef gpy_host *made = gpy_host_new(host.inline_answer, host.event, host.unattended, server, _captured_context())
+    if made == NULL:
+        raise MemoryError("no room for another agent")
+    return made
+
+
+cdef inline ElicitationRequest _decoded(const gopher_orch_elicitation_request_t *raw):
     cdef ElicitationRequest request = ElicitationRequest.__new__(ElicitationRequest)
     if raw.mode == NULL:
         request.mode = ""
@@ -87,10 +80,6 @@ cdef inline ElicitationRequest _decode_head(const gopher_orch_elicitation_reques
     request.elicitation_id = gpy_text(raw.elicitation_id)
     request.message = gpy_text(raw.message)
     request.url = gpy_text(raw.url)
-    return request
-
-
-cdef inline ElicitationRequest _decode_tail(ElicitationRequest request, const gopher_orch_elicitation_request_t *raw):
     request.request_id_json = gpy_text(raw.request_id_json)
     request.raw_json = gpy_text(raw.raw_json)
     request.raw_params_json = gpy_text(raw.raw_params_json)
@@ -98,30 +87,29 @@ cdef inline ElicitationRequest _decode_tail(ElicitationRequest request, const go
 
 
 cdef ElicitationRequest _decode(const gopher_orch_elicitation_request_t *raw, object server):
-    cdef ElicitationRequest request = _decode_tail(_decode_head(raw), raw)
+    cdef ElicitationRequest request = _decoded(raw)
     request.server = server
     return request
 
 
 cdef int32_t _answer(gb_token token, const gopher_orch_elicitation_request_t *raw) except -1:
-    # Among a million agents neither the slot nor the host is in a cache: both are fetched while there is text to decode.
-    cdef ElicitationRequest request = _decode_head(raw)
-    cdef void *found = gb_inline_host(token)
-    if found == NULL:
+    # The agent's slot and host come last: among a million agents they are on their way from memory while text is decoded.
+    cdef ElicitationRequest request = _decoded(raw)
+    cdef gpy_host *host = <gpy_host *>gb_inline_host(token)
+    if host == NULL:
         return GOPHER_ORCH_ELICITATION_CANCEL
-    gpy_prefetch(found)
-    _decode_tail(request, raw)
-    cdef _Host host = <_Host>found
-    request.server = host.server
-    host.count()
-    context = gpy_context_enter(host.context())
+    context = gpy_host_context(host)
+    request.server = <object>host.server
+    gpy_host_count(host)
+    answer = <object>host.answer
+    context = _enter_context(context)
     try:
-        if type(host.answer) is InlineAnswer:
-            result = (<InlineAnswer>host.answer).decide(request)
+        if type(answer) is InlineAnswer:
+            result = (<InlineAnswer>answer).decide(request)
         else:
-            result = host.answer(request)
+            result = answer(request)
     finally:
-        PyContext_Exit(context)
+        _exit_context(context)
     cdef long action = <long>result if type(result) is int else 0
     if not 1 <= action <= 3:
         raise TypeError(f"an elicitation is answered with 1, 2 or 3, not with {type(result).__name__}")
@@ -137,37 +125,37 @@ cdef int32_t _inline_body(gb_token token, const gopher_orch_elicitation_request_
 
 
 cdef void _event_body(void *raw_host, const gopher_orch_event_t *event) noexcept:
-    cdef _Host host = <_Host>raw_host
+    cdef gpy_host *host = <gpy_host *>raw_host
     cdef object text = None
     try:
         if event.json != NULL:
             text = gpy_text_of(event.json, event.json_length)
-        context = gpy_context_enter(host.context())
+        context = _enter_context(gpy_host_context(host))
         try:
-            host.event(event.kind, event.run_id, event.iteration, text)
+            (<object>host.event)(event.kind, event.run_id, event.iteration, text)
         finally:
-            PyContext_Exit(context)
+            _exit_context(context)
     except BaseException as error:
         _report(error, "event callback")
 
 
 cdef void _unattended_body(void *raw_host, gb_request *raw) noexcept:
-    cdef _Host host = <_Host>raw_host
+    cdef gpy_host *host = <gpy_host *>raw_host
     try:
-        pending = _new_pending(raw, host.server)
-        host.count()
-        context = gpy_context_enter(host.context())
+        pending = _new_pending(raw, <object>host.server)
+        gpy_host_count(host)
+        context = _enter_context(gpy_host_context(host))
         try:
-            host.unattended(pending)
+            (<object>host.unattended)(pending)
         finally:
-            PyContext_Exit(context)
+            _exit_context(context)
     except BaseException as error:
         gb_request_answer(raw, GOPHER_ORCH_ELICITATION_CANCEL)
         _report(error, "unattended elicitation")
 
 
 cdef void _drop_body(void *host) noexcept:
-    Py_DECREF(<object>host)
+    gpy_host_release(<gpy_host *>host)
 
 
 cdef void _report(object error, str where) noexcept:

@@ -106,7 +106,7 @@ cdef class Library:
         cdef gb_call *call
         with nogil:
             call = gb_call_fetch(api, key_text)
-        return _new_call(call, None, None)
+        return _new_call(call, NULL, None)
 
     def __repr__(self):
         return f"Library({self.path!r})"

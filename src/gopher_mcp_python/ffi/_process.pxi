@@ -56,6 +56,7 @@ def _at_exit():
 
 def _after_fork_in_child():
     gpy_forget_others()
+    gpy_hosts_after_fork()
 
 
 _atexit.register(_at_exit)

@@ -1,5 +1,5 @@
 # csrc/bridge.h and the structs of include/gopher_orch/gopher_orch.h, as the module uses them.
-# tests/test_bridge_declarations.py compares names and fields with the headers.
+# tests/test_source_tree.py compares names and fields with the headers.
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 

@@ -26,7 +26,7 @@
 #include <pthread.h>
 #endif
 
-#include "bridge.h"
+#include "hosts.h"
 
 typedef struct gpy_record {
     PyThreadState *state;    /* ours from the first entry until gpy_collect() */
@@ -190,16 +190,6 @@ static inline PyObject *gpy_text_of(const char *text, size_t length) {
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
 }
 
-/* An object of two cache lines at most. */
-static inline void gpy_prefetch(const void *object) {
-#if defined(__GNUC__) || defined(__clang__)
-    __builtin_prefetch(object, 1);
-    __builtin_prefetch((const char *)object + 64, 1);
-#else
-    (void)object;
-#endif
-}
-
 static inline PyObject *gpy_text(const char *text) {
     if (!text) Py_RETURN_NONE;
     return gpy_text_of(text, strlen(text));
@@ -224,6 +214,7 @@ static gb_hooks gpy_bodies;
 
 static int32_t gpy_inline(gb_token token, const gopher_orch_elicitation_request_t *request) {
     gpy_entry entry;
+    gpy_host_prefetch(token);
     gpy_enter(&entry);
     int32_t action = gpy_bodies.inline_late(token, request);
     gpy_leave(&entry);
