@@ -238,3 +238,9 @@ def test_requests_copy_pickle_compare_and_hide_the_url(canary: Any) -> None:
     assert weakref.ref(request)() is request
     canary.check("repr", repr(request))
     assert "accounts.example.test" in repr(request)
+
+
+def test_the_action_type_is_a_string_as_published() -> None:
+    from gopher_mcp_python import GopherAgentElicitationAction
+
+    assert isinstance("accept", GopherAgentElicitationAction)  # type: ignore[arg-type, misc]

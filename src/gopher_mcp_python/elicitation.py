@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction
 from math import isfinite
-from typing import Any, Literal, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 from .ffi._bridge import ElicitationRequest as GopherAgentElicitationRequest
 
@@ -24,7 +24,10 @@ __all__ = [
     "normalize_elicitation_options",
 ]
 
-GopherAgentElicitationAction = Literal["accept", "decline", "cancel"]
+if TYPE_CHECKING:
+    GopherAgentElicitationAction = Literal["accept", "decline", "cancel"]
+else:
+    GopherAgentElicitationAction = str  # what it is in the published package, so that isinstance() goes on working
 _ACTIONS = frozenset(("accept", "decline", "cancel"))
 _MODES = frozenset(("url", "form"))
 
