@@ -101,6 +101,15 @@ def test_a_wait_is_shown_and_the_line_goes_away(server: McpServer) -> None:
     assert re.search(r"\r\x1b\[K\S", rest), "the answer stands where the status was"
 
 
+def test_an_answer_can_not_drive_the_terminal(server: McpServer) -> None:
+    text = "\x1b]52;c;aGk=\x07\x1b[2Jred\u202e"
+    query = "plain " + json.dumps({"text": text})
+    assert text in run(server.url, query).check().out, "a program gets the text as it is"
+    with Terminal.python(*RUN, server.url, query, *EMBEDDED, "--quiet") as terminal:
+        code, shown = terminal.end()
+    assert code == 0 and "plain: \\x1b]52" in shown and "\x1b" not in shown and "\u202e" not in shown
+
+
 def test_a_prompt_is_not_disturbed(server: McpServer, canary: Canary) -> None:
     canary.allow_shown("http://127.0.0.1:", exact=False)
     with Terminal.python(*RUN, server.url, "get_gmail_users_get_profile", "--no-browser", *EMBEDDED) as terminal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..display import safe_text
 from ..errors import AgentError, ApiKeyError, ConnectionError, TimeoutError
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -14,9 +15,9 @@ class UsageError(Exception):
 def explain(error: BaseException) -> list[str] | None:
     """What to print for this failure; None when it is not an expected one (then a traceback is of use)."""
     if isinstance(error, AgentError):
-        lines = [f"gopher-mcp: {error}"]
+        lines = [f"gopher-mcp: {safe_text(str(error))}"]
     elif isinstance(error, (ValueError, OSError)):
-        lines = [f"gopher-mcp: {error or type(error).__name__}"]
+        lines = [f"gopher-mcp: {safe_text(str(error)) or type(error).__name__}"]
     else:
         return None
     remedy = _remedy(error, str(error))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..display import safe_line
+from ..display import safe_line, safe_text
 from . import options
 from .failures import EXIT_FAILED, EXIT_OK, UsageError, explain
 
@@ -82,9 +82,11 @@ def _report(facts: dict[str, Any], *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(facts, ensure_ascii=False))
     elif facts["ok"]:
-        print(facts["answer"])
+        answer = facts["answer"]
+        # A program gets the text as it is; a terminal is not given what could drive it.
+        print(safe_text(answer, limit=len(answer)) if sys.stdout.isatty() else answer)
     else:
-        print(f"gopher-mcp: {facts['error']['message']}", file=sys.stderr)
+        print(f"gopher-mcp: {safe_text(facts['error']['message'])}", file=sys.stderr)
         if facts["error"]["type"] == "timeout":
             print("  try: --timeout SECONDS gives the run more time (0: no limit)", file=sys.stderr)
     return EXIT_OK if facts["ok"] else EXIT_FAILED

@@ -37,6 +37,7 @@ class Status:
         self._terminal = self._enabled and self._stream.isatty()
         self._what, self._since, self._told = "", time.monotonic(), 0.0
         self._drawn = False
+        self._writing = threading.RLock()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name="gopher-mcp-status", daemon=True)
 
@@ -59,6 +60,12 @@ class Status:
         """What the program waits for from now on, in a few words; the time starts anew when it is something else."""
         if what != self._what:
             self._since, self._told, self._what = time.monotonic(), 0.0, what
+
+    def say(self, text: str) -> None:
+        """Prints a line on standard output, in the place of the status line where one is shown."""
+        with self._writing:
+            self._clear()
+            print(text, flush=True)
 
     def event(self, event: GopherAgentEvent) -> None:
         """Follows a run: takes the events of `GopherAgentCreateOptions(on_event=...)`."""
@@ -83,17 +90,19 @@ class Status:
 
     def _write(self, passed: float) -> None:
         text = f"{self._what} ... {passed:.0f} s"
-        if self._terminal:
-            width = shutil.get_terminal_size().columns - 1
-            self._drawn = True
-            self._put(f"{_CLEAR}{text[:width]}\r")
-        else:
-            self._put(f"{text}\n")
+        with self._writing:
+            if self._terminal:
+                width = shutil.get_terminal_size().columns - 1
+                self._drawn = True
+                self._put(f"{_CLEAR}{text[:width]}\r")
+            else:
+                self._put(f"{text}\n")
 
     def _clear(self) -> None:
-        if self._drawn:
-            self._drawn = False
-            self._put(_CLEAR)
+        with self._writing:
+            if self._drawn:
+                self._drawn = False
+                self._put(_CLEAR)
 
     def _put(self, text: str) -> None:
         try:
