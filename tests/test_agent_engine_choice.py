@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gopher_mcp_python import AgentError, NativeMismatchWarning, native
-from gopher_mcp_python.engines import Choice, choose, mismatch
+from gopher_mcp_python import AgentError, NativeMismatchWarning, mismatch, native
+from gopher_mcp_python.engines import Choice, choose
 from gopher_mcp_python.native import search
 from gopher_mcp_python.native.report import Attempt, Report
 from tests.support import children
@@ -221,3 +222,12 @@ def test_the_warning_is_an_error_where_warnings_are_errors(library: Any) -> None
         with pytest.raises(NativeMismatchWarning):
             chosen()
     assert issubclass(NativeMismatchWarning, RuntimeWarning)
+
+
+def test_the_warning_points_at_the_programs_own_line(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import gopher_mcp_python as g\n\ng.GopherAgent.init()\n")
+    broken = tmp_path / "libgopher-orch.so.0.1.39"
+    broken.write_bytes(b"no library")
+    done = children.run([sys.executable, str(program)], env={"GOPHER_MCP_PYTHON_LIBRARY_PATH": str(broken)}).check()
+    assert f"{program}:3: NativeMismatchWarning" in done.err

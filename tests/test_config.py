@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from gopher_mcp_python import GopherAgentConfig, GopherAgentConfigBuilder, GopherAgentCreateOptions
+from gopher_mcp_python import (
+    AgentError,
+    GopherAgent,
+    GopherAgentConfig,
+    GopherAgentConfigBuilder,
+    GopherAgentCreateOptions,
+)
 
 
 def complete() -> GopherAgentConfigBuilder:
@@ -19,9 +25,11 @@ def test_values_and_questions() -> None:
     assert (config.has_api_key(), config.has_server_config(), config.runtime_options) == (False, True, None)
 
 
-def test_a_source_of_servers_is_required() -> None:
-    with pytest.raises(ValueError, match="Either api_key or server_config is required"):
-        GopherAgentConfig("p", "m")
+def test_without_a_source_of_servers_no_agent_is_made() -> None:
+    config = GopherAgentConfig("p", "m")
+    assert (config.has_api_key(), config.has_server_config()) == (False, False)
+    with pytest.raises(AgentError, match="neither api_key nor server_config"):
+        GopherAgent.create(config)
 
 
 def test_runtime_options_are_normalised() -> None:

@@ -157,9 +157,9 @@ def _say_mismatch() -> None:
         return
     reason = quick_check()
     if reason:
-        from .engines.mismatch import warn_once
+        from .mismatch import warn_once
 
-        warn_once(reason, stacklevel=4)
+        warn_once(reason)
 
 
 _say_mismatch()

@@ -24,9 +24,8 @@ class GopherAgentConfig:
         server_config: str | None = None,
         runtime_options: CreateOptionsInput = None,
     ) -> None:
-        """Raises ValueError when neither `api_key` nor `server_config` is given, or an option is of the wrong kind."""
-        if api_key is None and server_config is None:
-            raise ValueError("Either api_key or server_config is required")
+        """Raises ValueError when an option is of the wrong kind. A configuration without any source of servers can be
+        made, as it always could; `GopherAgent.create` refuses it."""
         self._provider = provider
         self._model = model
         self._api_key = api_key

@@ -77,9 +77,12 @@ def options_for_agent(options: CreateOptionsInput) -> GopherAgentCreateOptions:
 
 
 def factory_of(config: GopherAgentConfig) -> tuple[Factory, str, str | None]:
-    """Factory, target and API key of a configuration; the API key counts when both are there."""
+    """Factory, target and API key of a configuration; the API key counts when both are there. Raises AgentError when
+    neither is."""
     if config.has_api_key():
         return "api_key", "", config.api_key
+    if not config.has_server_config():
+        raise AgentError("Failed to create agent: the configuration has neither api_key nor server_config")
     return "json", config.server_config or "", None
 
 

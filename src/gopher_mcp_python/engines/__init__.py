@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import AgentError
-from .mismatch import warn_once
+from ..mismatch import warn_once
 
 if TYPE_CHECKING:
     from ..native import LoadedLibrary
