@@ -111,6 +111,8 @@ typedef struct gb_call gb_call;
 gb_call *gb_call_create(gb_token token, gb_factory factory, const char *provider, const char *model,
                         const char *api_key, const char *target, const gopher_orch_agent_options_t *options,
                         bool elicitation);
+/* `timeout_ms` is the call's own time, as by gb_call_set_timeout, and is told to the library. NULL also while another run
+ * of the agent is in progress, before it has a handle, and after it was retired. */
 gb_call *gb_call_run(gb_token token, const char *query, int64_t timeout_ms);
 gb_call *gb_call_fetch(const gb_api *api, const char *api_key); /* api_fetch_servers */
 
@@ -129,6 +131,10 @@ gb_request *gb_call_take(gb_call *call);
 /* The waiter leaves (done, timeout, Ctrl-C): open and later requests of this call are cancelled when the call has not
  * ended, the agent is retired (no further run; see gb_agent_close), and the call's reference goes. */
 void gb_call_leave(gb_call *call);
+
+/* Error codes of the bridge's own, beside the library's: the library lacks the function that the call needs (the message
+ * names it). */
+#define GB_ERROR_NO_FUNCTION (-1000)
 
 /* After DONE. Strings belong to the call and live until leave; NULL where the library gave none. */
 typedef struct {

@@ -42,11 +42,6 @@ struct gb_api {
     struct gb_api *next;
 };
 
-/* An error of the bridge's own in gb_outcome.error_code, with a message: the library lacks the function that a call needs. */
-#define GB_ERROR_NO_FUNCTION (-1000)
-/* ... or there was no memory for the call. */
-#define GB_ERROR_NO_MEMORY (-1001)
-
 /* ---- gate.c ------------------------------------------------------------------------------------------------- */
 
 extern gb_mutex gb_lock;
