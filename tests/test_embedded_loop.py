@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from gopher_mcp_python.elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
-from gopher_mcp_python.engines._loop import LoopCall, LoopThread
+from gopher_mcp_python.engines._call import LoopCall
+from gopher_mcp_python.engines._loop import LoopThread
 from gopher_mcp_python.engines._pending import LoopPending
 from gopher_mcp_python.errors import AgentError
 from gopher_mcp_python.ffi._bridge import WAKE_CLOSED, WAKE_DONE, WAKE_REQUEST, WAKE_TICK, WAKE_TIMEOUT
@@ -137,9 +138,10 @@ def test_leaving_cancels_what_has_not_ended(thread: LoopThread) -> None:
 
 
 def test_question_without_a_waiter_is_not_taken(thread: LoopThread) -> None:
-    seen: list[bool] = []
+    begun, seen = threading.Event(), list[bool]()
 
     async def main(call: LoopCall) -> None:
+        begun.set()
         while call.running:
             await asyncio.sleep(0.01)
         pending = LoopPending(REQUEST, 0, asyncio.get_running_loop())
@@ -147,6 +149,7 @@ def test_question_without_a_waiter_is_not_taken(thread: LoopThread) -> None:
         pending.close()
 
     call = thread.start(lambda call: _shielded(main(call)))
+    assert begun.wait(5)
     call.leave()
     end = time.monotonic() + 5
     while not seen and time.monotonic() < end:

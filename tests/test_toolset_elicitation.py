@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from gopher_mcp_python.elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
-from gopher_mcp_python.toolset import ElicitationHandlerError, ElicitationRequiredError, ServerError, SessionLostError
+from gopher_mcp_python.toolset import (
+    ElicitationHandlerError,
+    ElicitationRequiredError,
+    ServerError,
+    SessionLostError,
+    ToolsetError,
+)
 from gopher_mcp_python.toolset.toolset import Toolset
 from tests.support.servers import McpServer, click_allow
 from tests.support.toolset import ToldAsker, text_of, with_toolset
@@ -195,6 +201,16 @@ def test_completion_of_a_required_url(server: McpServer) -> None:
 
 
 # ---- failures of handlers and streams ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["error_32042", "input_required"])
+def test_handler_failure_outside_a_stream_keeps_its_cause(server: McpServer, tool: str) -> None:
+    async def broken(request: GopherAgentElicitationRequest) -> str:
+        raise ValueError("no such window")
+
+    with pytest.raises(ToolsetError) as caught:
+        call(server, ToldAsker(broken), tool)
+    assert isinstance(caught.value.__cause__, ValueError)
 
 
 def test_handler_failure_reaches_the_server_and_the_caller(server: McpServer) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
-from ._loop import LoopCall
+from ._call import LoopCall
 from ._pending import LoopPending
 
 if TYPE_CHECKING:

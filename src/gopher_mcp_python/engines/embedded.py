@@ -20,7 +20,8 @@ from ..toolset.session import Protocol
 from ..toolset.toolset import Toolset
 from . import _servers
 from ._asker import LoopAsker
-from ._loop import LoopCall, LoopThread
+from ._call import LoopCall
+from ._loop import LoopThread
 from ._run import Run, Tools
 from .base import CreateSpec, EngineAgent, RunOutcome
 from .drive import drive

@@ -233,7 +233,11 @@ class Session:
             self._forget_old(record)
             clocks = [record.clock] if record is not self._loose else [call.clock for call in self.calls]
             prompt = record.prompts[key] = Prompt(request, self._asker, clocks)
-        return await prompt.answer()
+        try:
+            return await prompt.answer()
+        except Exception as error:
+            record.cause = error
+            raise
 
     def _forget_old(self, record: Record) -> None:
         """A session that lives for weeks keeps no more than the latest of its own questions."""

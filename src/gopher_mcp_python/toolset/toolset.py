@@ -26,22 +26,20 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from .alarm import limited
 from .clock import PausableClock
 from .connection import Connection
-from .elicitation import Asker, InvalidElicitation, read_request, wire_answer
+from .elicitation import Asker
 from .errors import INTERNAL_ERROR, ElicitationHandlerError, ElicitationRequiredError, ToolsetError
 from .explain import explain
 from .record import Record, under_way
 from .required import MAX_ROUNDS, find_required, read_required
+from .rounds import call_with_rounds
 from .session import Protocol, Session
 
-# Rounds of questions that one call may ask through its result (the SDKs' own limit).
-MAX_INPUT_ROUNDS = 10
 _INVALID_RESULT = "Handler returned an invalid result"
 
 
@@ -120,6 +118,9 @@ class Toolset:
     async def _open(self, protocol: Protocol) -> Session:
         session = Session(self.connection, self._asker, protocol, _client_info())
         await session.open()
+        if self._closed:  # meanwhile
+            await session.close()
+            raise ToolsetError(f"the connection to {self.connection.label} was closed")
         return session
 
     # ---- calls -----------------------------------------------------------------------------------------------------
@@ -194,10 +195,10 @@ class Toolset:
         self, name: str, arguments: dict[str, Any], record: Record
     ) -> types.CallToolResult:
         if name in self._modern_tools:
-            return await self._call_on(await self._modern_session(), name, arguments, record)
+            return await call_with_rounds(await self._modern_session(), name, arguments, record)
         session = await self._session()
         try:
-            return await self._call_on(session, name, arguments, record)
+            return await call_with_rounds(session, name, arguments, record)
         except MCPError as error:
             if _forgotten(error, record, session):
                 return await self._call_after_reconnect(session, name, arguments, record)
@@ -208,7 +209,7 @@ class Toolset:
             if not session.modern:
                 raise
         self._modern_tools.add(name)
-        return await self._call_on(session, name, arguments, record)
+        return await call_with_rounds(session, name, arguments, record)
 
     async def _call_after_reconnect(
         self, old: Session, name: str, arguments: dict[str, Any], record: Record
@@ -217,7 +218,7 @@ class Toolset:
         await old.close(forgotten=True)
         record.http_status = None
         session = await self._session()
-        return await self._call_on(session, name, arguments, record)
+        return await call_with_rounds(session, name, arguments, record)
 
     def _asks_through_its_result(self, error: MCPError, record: Record, session: Session) -> bool:
         if self._protocol != "auto" or session.modern or record.asked:
@@ -226,57 +227,6 @@ class Toolset:
             return False
         hints = getattr(self.tools.get(record.tool or ""), "annotations", None)
         return not (hints is not None and hints.destructive_hint and not hints.idempotent_hint)
-
-    async def _call_on(
-        self, session: Session, name: str, arguments: dict[str, Any], record: Record
-    ) -> types.CallToolResult:
-        """One call with its rounds of questions (2026-07-28); the state is echoed as it came."""
-        session.calls.add(record)
-        try:
-            result = await session.call_tool(name, arguments)
-            for _ in range(MAX_INPUT_ROUNDS):
-                if not isinstance(result, types.InputRequiredResult):
-                    return result
-                responses = await self._fulfil(session, result, record)
-                result = await session.call_tool(name, arguments, responses, result.request_state)
-        finally:
-            session.calls.discard(record)
-        if not isinstance(result, types.InputRequiredResult):
-            return result
-        raise ToolsetError(f"{name} of {self.connection.label} asked for input more than {MAX_INPUT_ROUNDS} times")
-
-    async def _fulfil(self, session: Session, result: types.InputRequiredResult, record: Record) -> Any:
-        """Answers to all entries of one round, asked one after another in the server's order."""
-        if not result.input_requests:
-            await anyio.sleep(0.1)  # only a state: the server wants to be asked again a little later
-            return None
-        raw = (record.raw_result or {}).get("inputRequests") or {}
-        responses: dict[str, Any] = {}
-        for key, entry in result.input_requests.items():
-            if not isinstance(entry, types.ElicitRequest):
-                raise ToolsetError(
-                    f"{record.tool} of {self.connection.label} asked for {entry.method}, which is not served here"
-                )
-            params = raw.get(key, {}).get("params") or entry.params.model_dump(mode="json", by_alias=True)
-            responses[key] = types.ElicitResult(**await self._ask_entry(session, key, params, raw.get(key), record))
-        return responses
-
-    async def _ask_entry(
-        self, session: Session, key: str, params: Any, raw: Any, record: Record
-    ) -> dict[str, Any]:
-        try:
-            request = read_request(
-                params, modes=session.modes, version=session.version, request_id=key,
-                raw={"id": key, **(raw if isinstance(raw, dict) else {})}, server=self.connection.label,
-                tool=record.tool,
-            )
-        except InvalidElicitation as error:
-            raise ToolsetError(f"{record.tool} of {self.connection.label}: {error}") from None
-        try:
-            return wire_answer(request, await session.ask(request, record))
-        except Exception as error:
-            record.cause = error
-            raise
 
 
 def _forgotten(error: MCPError, record: Record, session: Session) -> bool:
