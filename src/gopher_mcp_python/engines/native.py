@@ -1,7 +1,7 @@
 """The vendor's native library as an engine, through the bridge.
 
-A native handle may be retired: the library can't cancel a run and would hand its late result to the next one. So after
-a timeout or Ctrl-C the handle is closed, drains and is released behind, and the next run makes a fresh one from the same
+A native handle may be retired: the library can't cancel a run and would hand its late result to the next one. After a
+timeout or Ctrl-C the handle is closed, drains and is released behind, and the next run makes a fresh one from the same
 specification.
 """
 
