@@ -67,8 +67,8 @@ def test_unknown_names_are_attribute_errors() -> None:
 
 
 def test_the_import_takes_little_time() -> None:
-    """Source of the figure: 83 ms of the published package; here processor time, the best of a few, on a machine that may be
-    busy."""
+    """Source of the figure: 83 ms of the published package; here processor time, the best of a few, on a
+    machine that may be busy."""
     code = "import time; t = time.process_time(); import gopher_mcp_python; print((time.process_time() - t) * 1000)"
     best = min(
         float(

@@ -82,7 +82,7 @@ def test_timeouts_reach_the_engine(given: Any, passed: int, engine: RecordingEng
     assert engine.runs == [("q", passed), ("q", 60000)]
 
 
-@pytest.mark.parametrize(("query", "timeout_ms"), [(None, 1), (3, 1), ("q", "soon")])
+@pytest.mark.parametrize(("query", "timeout_ms"), [(None, 1), (3, 1), ("q", "soon"), ("a\0b", 1), ("lone \ud800", 1)])
 def test_wrong_arguments_are_agent_errors(query: Any, timeout_ms: Any, engine: RecordingEngine) -> None:
     with recorded() as agent:
         with pytest.raises(AgentError, match="Query execution failed"):

@@ -394,7 +394,7 @@ def test_the_label_is_the_only_servers_name(engine: RecordingEngine) -> None:
             assert engine.agents[-1].spec.server == label
 
 
-@pytest.mark.parametrize("bad", ["", "  ", None, 3])
+@pytest.mark.parametrize("bad", ["", "  ", None, 3, "a\0b", "\ud800"])
 def test_texts_are_checked(bad: Any, engine: RecordingEngine) -> None:
     for make in (
         lambda: GopherAgent.create_with_url(bad, "m", "https://mcp.test/"),
@@ -402,7 +402,7 @@ def test_texts_are_checked(bad: Any, engine: RecordingEngine) -> None:
         lambda: GopherAgent.create_with_url("P", "m", bad),
         lambda: GopherAgent.create_with_server_config("P", "m", bad),
     ):
-        with pytest.raises(AgentError, match="must be a non-empty string"):
+        with pytest.raises(AgentError, match=r"must be a non-empty string|NUL"):
             make()
     assert engine.agents == []
 

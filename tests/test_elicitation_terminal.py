@@ -122,6 +122,17 @@ def test_a_withdrawn_request_is_noticed_within_100_ms() -> None:
     assert facts["restored"]
 
 
+def test_half_a_line_does_not_become_the_programs_next_input() -> None:
+    with asking(withdraw_after=1.0, read_line=True) as terminal:
+        terminal.expect(READY)
+        terminal.send("canc")
+        terminal.expect("the request was withdrawn")
+        time.sleep(0.2)
+        terminal.line("for the program")
+        facts, _ = result(terminal)
+    assert facts["line"] == "for the program\n"
+
+
 def test_completion_ends_the_prompt_with_accept_within_100_ms() -> None:
     with asking(complete_after=0.6) as terminal:
         facts, shown = result(terminal)

@@ -14,7 +14,7 @@ from .elicitation import GopherAgentElicitationRequest
 from .elicitor import ask_now
 from .errors import AgentError, TimeoutError
 from .lifetime import Life
-from .making import Made, factory_of, make
+from .making import Made, factory_of, is_sendable, make
 from .result import AgentResult, AgentResultStatus
 
 if TYPE_CHECKING:
@@ -258,6 +258,8 @@ def _made(
 def _checked_run(query: object, timeout_ms: object) -> int:
     if not isinstance(query, str):
         raise AgentError(f"Query execution failed: the query must be a string, not {type(query).__name__}")
+    if not is_sendable(query):
+        raise AgentError("Query execution failed: the query holds a NUL character or half of a surrogate pair")
     if timeout_ms is None:
         return 0
     if not isinstance(timeout_ms, (int, float)):

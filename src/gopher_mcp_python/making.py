@@ -17,7 +17,7 @@ from .runtime_options import CreateOptionsInput, GopherAgentCreateOptions, norma
 if TYPE_CHECKING:
     from .config import GopherAgentConfig
 
-__all__ = ["Made", "factory_of", "make", "options_for_agent"]
+__all__ = ["Made", "factory_of", "is_sendable", "make", "options_for_agent"]
 
 _ROUTE_KEYS: dict[Factory, str | None] = {
     "api_key": None,
@@ -100,6 +100,16 @@ def _check_texts(**values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, str) or not value.strip():
             raise AgentError(f"Failed to create agent: {name} must be a non-empty string")
+        if not is_sendable(value):
+            raise AgentError(f"Failed to create agent: {name} holds a NUL character or half of a surrogate pair")
+
+
+def is_sendable(text: str) -> bool:
+    """Whether a text can go to an engine: no NUL (C strings end there), and representable in UTF-8."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _create(choice: Choice, spec: CreateSpec) -> EngineAgent:

@@ -5,7 +5,8 @@
 Keys: url, message, server, options (elicitation options), limit (seconds that the engine leaves), withdraw_after and
 complete_after (seconds after the prompt began to wait), thread (ask on a thread of its own), raw (put the terminal into
 raw mode before), before (seconds to wait before asking), count (ask so often at the same time), read_stdin (read and
-print the rest of stdin at the end), result (a file for the output; a hang-up is survived).
+print the rest of stdin at the end), read_line (read one more line of stdin at the end), result (a file for the
+output; a hang-up is survived).
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ def main(given: dict[str, Any]) -> dict[str, Any]:
     facts = ask(given)
     if on_terminal and not given.get("result"):
         facts["restored"] = termios.tcgetattr(0) == before
+    if given.get("read_line"):
+        facts["line"] = sys.stdin.readline()
     if given.get("read_stdin"):
         facts["stdin"] = sys.stdin.read()
     return facts

@@ -62,6 +62,7 @@ class PosixConsole:
         while True:
             end = ended(watch)
             if end is not None:
+                self._drop_half_a_line()
                 return end
             if until is not None and time.monotonic() >= until:
                 return None
@@ -70,6 +71,13 @@ class PosixConsole:
             line = self._read()
             if line is not None:
                 return line
+
+    def _drop_half_a_line(self) -> None:
+        """What was typed as an answer that nobody takes any more must not become the program's next input."""
+        try:
+            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+        except termios.error:
+            pass  # the terminal is gone
 
     def _read(self) -> str | End | None:
         """A whole line, its end, or None when there is only a part of it yet (Ctrl-D after some text)."""
