@@ -19,7 +19,7 @@ fi
 command -v openssl >/dev/null || wanted="$wanted openssl"
 command -v tmux >/dev/null || wanted="$wanted tmux"
 command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || wanted="$wanted postgresql"
-ls /usr/lib/*/libpq.so.5 /usr/lib/libpq.so.5 >/dev/null 2>&1 || wanted="$wanted libpq5"
+ls /usr/lib/*/libpq.so.5 /usr/lib/libpq.so.5 2>/dev/null | grep -q . || wanted="$wanted libpq5"
 [ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || [ -f /usr/share/keyrings/ubuntu-archive-keyring.gpg ] ||
     wanted="$wanted debian-archive-keyring"
 # The sanitizers' runtimes come with the compiler on Debian and Ubuntu; elsewhere the tests say what they miss.

@@ -87,7 +87,7 @@ options = GopherAgentCreateOptions(
     on_event=on_event,
 )
 GopherAgentCreateOptions(elicitation=False)
-GopherAgentCreateOptions(None, None, None, None, "embedded")  # type: ignore[misc]
+GopherAgentCreateOptions(None, None, None, None, "embedded")  # type: ignore[call-arg]
 
 
 def run() -> str:
@@ -126,6 +126,3 @@ def failing() -> None:
         assert_type(error.message, str)
     except AgentError as error:
         assert_type(error.elicitation_cause, BaseException | None)
-
-
-nothing = gopher.no_such_name  # type: ignore[attr-defined]
