@@ -55,7 +55,8 @@ def run(
     try:
         done = subprocess.run(argv, check=False, env=environment(env), cwd=ROOT, **given)
     except subprocess.TimeoutExpired as late:
-        texts = [part.decode(errors="replace") if isinstance(part, bytes) else "" for part in (late.stdout, late.stderr)]
+        parts = (late.stdout, late.stderr)
+        texts = [part.decode(errors="replace") if isinstance(part, bytes) else "" for part in parts]
         shown = f"--- stdout\n{texts[0][-2000:]}\n--- stderr\n{texts[1][-4000:]}"
         raise AssertionError(f"not ended after {timeout} s: {argv}\n{shown}") from None
     return Ended(done.returncode, done.stdout, done.stderr, time.monotonic() - begin)

@@ -1,7 +1,7 @@
 """How programs use the public API, checked by `mypy --strict` and never run.
 
-A wrong use stands beside the right one with the error that a type checker must give for it; an ignore that is not needed
-is an error itself.
+A wrong use stands beside the right one with the error that a type checker must give for it; an ignore that is not
+needed is an error itself.
 """
 
 from __future__ import annotations
