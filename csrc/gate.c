@@ -16,6 +16,8 @@ _Atomic(const gb_hooks *) gb_hooks_now;
 static _Atomic(uint64_t) gate; /* CLOSED | number inside */
 
 bool gb_gate_enter(void) {
+    if (atomic_load_explicit(&gate, memory_order_relaxed) & CLOSED)
+        return false; /* without being counted: callbacks at full rate would keep the drain waiting */
     uint64_t before = atomic_fetch_add_explicit(&gate, 1, memory_order_seq_cst);
     if (GB_LIKELY(!(before & CLOSED)))
         return true;
