@@ -63,8 +63,8 @@ def drive(call: DrivenCall, elicitor: Elicitor, *, what: str) -> None:
 
 
 def _process_ends() -> bool:
-    """Whether this is a daemon thread after the end of the main thread. It has nobody to tell what became of its run: it
-    is stopped where it stands in a moment, and an exception would only be printed into the program's last output."""
+    """Whether this is a daemon thread after the end of the main thread. It has nobody to tell what became of its run:
+    it is stopped where it stands in a moment, and an exception would only be printed into the program's last output."""
     return threading.current_thread().daemon and not threading.main_thread().is_alive()
 
 
