@@ -55,7 +55,6 @@ bench: build
 lint: build
 	@echo "== lint"
 	@$(bin)/ruff check .
-	@$(bin)/ruff format --check .
 	@$(bin)/mypy
 
 dist: $(VENV)/.ready

@@ -228,7 +228,9 @@ def test_called_from_a_thread_of_python() -> None:
         results: list[float] = []
         threads = [
             threading.Thread(
-                target=lambda f=function, t=token: results.append(f(_bridge.trampoline_address(), t, 1, 2000))
+                target=lambda call=function, t=token, into=results: into.append(
+                    call(_bridge.trampoline_address(), t, 1, 2000)
+                )
             )
             for _ in range(4)
         ]

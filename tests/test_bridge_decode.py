@@ -21,7 +21,8 @@ ffi.cdef("typedef struct { " + " ".join(f"const char *{name};" for name in FIELD
 # Bytes as they may come: none, ASCII, text of any plane, anything at all (a C string ends at its first NUL).
 _text = st.one_of(
     st.none(),
-    st.sampled_from([b"", b"url", b"form", b"a", b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf0\x9f\x98", b"\xf4\x90\x80\x80"]),
+    st.sampled_from([b"", b"url", b"form", b"a"]),
+    st.sampled_from([b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf0\x9f\x98", b"\xf4\x90\x80\x80"]),
     st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")),
     st.binary(max_size=60),
 )  # fmt: skip

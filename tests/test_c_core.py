@@ -22,8 +22,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell s
 def test_c_programs(variant: str, tmp_path: Path) -> None:
     environment = {**os.environ, "BUILD": str(tmp_path)}
     environment.pop("LD_PRELOAD", None)
+    argv = [str(SCRIPT), variant]
     done = subprocess.run(
-        [str(SCRIPT), variant], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=580
+        argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=580
     )
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-1].startswith(f"{variant}: "), done.stdout
