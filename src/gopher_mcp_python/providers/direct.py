@@ -69,6 +69,7 @@ def _named(text: str, names: list[str]) -> str | None:
     found = [
         (match.start(), -len(name), name)
         for name in names
+        if name in text
         for match in re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text)
     ]
     if not found:
