@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from types import TracebackType
 from typing import final
 
@@ -34,6 +35,8 @@ class DemoServer:
             start_new_session=True,
         )
         try:
+            # The server takes a second to import the SDK, and so will the agent: both at the same time.
+            import_module("mcp")
             self.url = self._read_url(self._process)
         except BaseException:
             self.__exit__(None, None, None)
