@@ -37,7 +37,7 @@ typedef struct {
 } gb_symbol;
 const gb_symbol *gb_api_symbol(size_t index);
 bool gb_api_has(const gb_api *api, const char *name);
-/* gopher_orch_set_log_level: process-wide in the library, 0 (everything) to 8 (silent). */
+/* Process-wide in the library: 0 (everything) to 8 (silent). Nothing where the library lacks it. */
 void gb_api_set_log_level(const gb_api *api, int32_t level);
 
 /* Opens a shared library by absolute path or name and keeps it open (OpenSSL 1.1, the host's sqlite3, ...). */

@@ -23,6 +23,7 @@ cdef extern from "threads.h":
     """
     int gpy_install(const gb_hooks *bodies)
     void gpy_collect()
+    void (*gpy_thread_gone)(unsigned long thread_id) noexcept
     void gpy_forget_others()
     int gpy_is_main_interpreter()
     long gpy_kept_states()

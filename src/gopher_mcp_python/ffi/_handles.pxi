@@ -91,7 +91,7 @@ cdef class Call:
     """A native create, run or fetch on a thread of the bridge, and the caller's place to wait for it. One waiter."""
 
     cdef gb_call *raw               # owned until leave()
-    cdef gpy_host *host             # owned reference; NULL for fetch
+    cdef gpy_host *host             # owned reference until leave(); NULL for fetch
     cdef object context             # contextvars of who made the call, seen by inline handlers and events
     cdef bint busy                  # somebody is inside wait()
     cdef object __weakref__
@@ -140,16 +140,20 @@ cdef class Call:
     def leave(self):
         """Gives the call up; idempotent. Before its end: its requests are cancelled and the agent is retired."""
         cdef gb_call *raw = NULL
+        cdef gpy_host *host = NULL
         with cython.critical_section(self):
             if self.raw != NULL:
                 raw = self.checked()
+                host = self.host
                 self.raw = NULL
+                self.host = NULL
         if raw == NULL:
             return
-        if self.host != NULL:
-            gpy_host_end_context(self.host, self.context)
         with nogil:
             gb_call_leave(raw)
+        if host != NULL:
+            gpy_host_end_context(host, self.context)
+            gpy_host_release(host)  # now: what it refers to may refer to this call, and the collector can't see that
 
     def outcome(self):
         """After WAKE_DONE: what the library gave."""
@@ -185,7 +189,8 @@ cdef class AgentHandle:
     cdef readonly gb_token token
     cdef readonly bint closed
     cdef Library library
-    cdef gpy_host *state            # owned reference; csrc holds one of its own
+    cdef gpy_host *state            # owned reference until close(); csrc holds one of its own
+    cdef object last_asked          # what asked was at close()
     cdef uint32_t epoch
     cdef object __weakref__
 
@@ -223,7 +228,8 @@ cdef class AgentHandle:
     @property
     def asked(self):
         """How many requests have reached Python; fixed answers do not."""
-        return gpy_host_asked(self.state)
+        with cython.critical_section(self):
+            return self.last_asked if self.state == NULL else gpy_host_asked(self.state)
 
     @property
     def has_handle(self):
@@ -258,10 +264,14 @@ cdef class AgentHandle:
         cdef const char *key_c = NULL if key_b is None else PyBytes_AS_STRING(key_b)
         cdef const gopher_orch_agent_options_t *options_c = NULL if memory is None else &memory.options
         cdef gb_call *raw
-        context = self._take_context()
-        with nogil:
-            raw = gb_call_create(self.token, kind, provider_c, model_c, key_c, target_c, options_c, elicitation)
-        return _new_call(raw, self.state, context)
+        cdef gpy_host *host = self._begin()
+        try:
+            context = gpy_host_context(host)
+            with nogil:
+                raw = gb_call_create(self.token, kind, provider_c, model_c, key_c, target_c, options_c, elicitation)
+            return _new_call(raw, host, context)
+        finally:
+            gpy_host_release(host)
 
     def run(self, str query not None, int64_t timeout_ms=0):
         """Starts the library's run. ``timeout_ms`` (milliseconds) is handed to the library, which ignores it.
@@ -274,24 +284,37 @@ cdef class AgentHandle:
         cdef const char *query_c = query_b
         cdef gb_call *raw
         gpy_collect()
-        context = self._take_context()
-        with nogil:
-            raw = gb_call_run(self.token, query_c, timeout_ms)
-        return _new_call(raw, self.state, context)
+        cdef gpy_host *host = self._begin()
+        try:
+            context = gpy_host_context(host)
+            with nogil:
+                raw = gb_call_run(self.token, query_c, timeout_ms)
+            return _new_call(raw, host, context)
+        finally:
+            gpy_host_release(host)
 
-    cdef object _take_context(self):
+    cdef gpy_host *_begin(self) except NULL:
+        """A call begins in the caller's context. A reference to the host."""
         context = _captured_context()
-        gpy_host_set_context(self.state, context)
-        return context
+        with cython.critical_section(self):
+            if self.state == NULL:
+                raise RuntimeError("this agent was closed")
+            gpy_host_set_context(self.state, context)
+            return gpy_host_retain(self.state)
 
     def close(self):
         """Disposes of the agent: never blocks, idempotent, any thread. Waits for this agent end with cancel."""
+        cdef gpy_host *host
         with cython.critical_section(self):
             if self.closed:
                 return
             self.closed = True
+            self.last_asked = gpy_host_asked(self.state)
+            host = self.state
+            self.state = NULL
         with nogil:
             gb_agent_close(self.token)
+        gpy_host_release(host)
 
     def __repr__(self):
         return f"AgentHandle(token={self.token:#x}, closed={self.closed})"

@@ -8,6 +8,24 @@ import os as _os
 cdef int64_t _DRAIN_MS = 2000
 
 
+cdef void _forget_dummy_thread(unsigned long thread_id) noexcept:
+    """What threading made for a foreign thread that asked for its current_thread() (logging does) stays for ever before
+    Python 3.13; it goes with the thread's state."""
+    import sys
+    try:
+        threading = sys.modules.get("threading")
+        if threading is not None:
+            with threading._active_limbo_lock:
+                if isinstance(threading._active.get(thread_id), threading._DummyThread):
+                    del threading._active[thread_id]
+    except BaseException as error:
+        _report(error, "the end of a foreign thread")
+
+
+if __import__("sys").version_info < (3, 13):
+    gpy_thread_gone = _forget_dummy_thread
+
+
 def counts():
     """Live and released things of the bridge, for leak tests and diagnostics."""
     cdef gb_counts raw

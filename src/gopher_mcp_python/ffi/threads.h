@@ -59,6 +59,9 @@ static int gpy_init_key(void) { return pthread_key_create(&gpy_key, gpy_thread_e
 static int gpy_watch_thread(gpy_record *record) { return pthread_setspecific(gpy_key, record); }
 #endif
 
+/* Told, with the GIL, of each foreign thread whose state goes. */
+static void (*gpy_thread_gone)(unsigned long thread_id);
+
 static void gpy_push(gpy_record *record) {
     record->next = atomic_load(&gpy_records);
     while (!atomic_compare_exchange_weak(&gpy_records, &record->next, record)) {}
@@ -75,6 +78,7 @@ static void gpy_collect(void) {
         } else {
             atomic_fetch_sub(&gpy_ended, 1);
             atomic_fetch_sub(&gpy_kept, 1);
+            if (gpy_thread_gone) gpy_thread_gone(record->state->thread_id);
             PyThreadState_Clear(record->state);
 #if PY_VERSION_HEX >= 0x030C0000
             /* Since 3.12 deleting a state that is bound to PyGILState unbinds the *calling* thread's. */
