@@ -117,6 +117,10 @@ class EmbeddedAgent:
         try:
             drive(call, self._spec.elicitor, what=what)
             return call.outcome()
+        except AgentError:
+            if self._thread.closed:  # whatever the call failed of then, it failed of that
+                raise AgentError(f"Agent has been disposed while {what} was under way") from None
+            raise
         finally:
             _inside.reset(token)
             for pending in call.untaken():
