@@ -31,8 +31,8 @@ def files() -> list[Path]:
         ).stdout.split("\0")  # fmt: skip
         found = [ROOT / name for name in listed if name]
     except (OSError, subprocess.CalledProcessError):
-        hidden = {".venv", "build", "dist", "__pycache__", ".git"}
-        found = [path for path in ROOT.rglob("*") if not hidden & set(path.relative_to(ROOT).parts)]
+        made = re.compile(r"(^|/)(\.(?!ci|gitignore)[^/]*|build|dist|__pycache__)(/|$)")
+        found = [path for path in ROOT.rglob("*") if not made.search(path.relative_to(ROOT).as_posix())]
     return [path for path in found if path.is_file() and path.suffix in TEXT]
 
 
