@@ -328,7 +328,7 @@ static void do_run(gb_call *call) {
 
 static void do_fetch(gb_call *call) {
     if (!call->api->api_fetch_servers) {
-        fail(call, GB_ERROR_NO_FUNCTION, "this libgopher-orch can't fetch the servers of an API key (no api_fetch_servers)");
+        fail(call, GB_ERROR_NO_FUNCTION, "this libgopher-orch has no api_fetch_servers");
         return;
     }
     call->text = call->api->api_fetch_servers(call->api_key);

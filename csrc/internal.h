@@ -63,7 +63,7 @@ const gb_hooks *gb_hooks_get(void); /* never NULL; members may be */
 /* ---- registry.c --------------------------------------------------------------------------------------------- */
 
 /* A slot's hot half: all that a fixed or inline answer needs, a quarter of a cache line.
- *   state  63..32 generation | 31 live | 30 retired | 29..28 mode | 27..26 fixed action | 25 wants events | 24..0 references */
+ *   state  63..32 generation | 31 live | 30 retired | 29..28 mode | 27..26 fixed action | 25 wants events | 24..0 refs */
 typedef struct {
     _Atomic(uint64_t) state;
     void *host;
