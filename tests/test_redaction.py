@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -41,6 +42,13 @@ def test_everything_at_once(canary: Any) -> None:
         ("javascript:steal('s3cret')", "javascript:<redacted>"),
         ("https://a.test/?code", "https://a.test/?code=%3Credacted%3E"),
         ("https://a.test/?redirect=https%3A%2F%2Fb.test%3Fcode%3Ds3cret", "https://a.test/?redirect=%3Cpresent%3E"),
+        ("https://a.test/?s3cr3t", "https://a.test/?%3Credacted%3E=%3Cpresent%3E"),
+        ("https://a.test/?code%3Ds3cret", "https://a.test/?%3Credacted%3E=%3Cpresent%3E"),
+        ("https://a.test/?accessToken=s3cret", "https://a.test/?accessToken=%3Credacted%3E"),
+        ("https://a.test/x;code=s3cret/y", "https://a.test/x;<redacted>/y"),
+        ("code=s3cret&state=s3cret", "code=<redacted>"),
+        ("https://a.test/verify/9f86d081884c7d659a2feaa0c55ad015", "https://a.test/verify/<redacted>"),
+        ("https://a.test/guide/rate-limits-2024-updated", "https://a.test/guide/rate-limits-2024-updated"),
     ],
 )
 def test_odd_urls(url: str, shown: str) -> None:
@@ -68,6 +76,14 @@ def test_headers_keep_their_names_only(canary: Any) -> None:
         "state={secret}",
         "X-Api-Key: {secret}",
         "key sk-{secret} was refused",
+        "accessToken: {secret}",
+        '{{"clientSecret":"{secret}"}}',
+        '"{{\\"access_token\\": \\"{secret}\\"}}"',
+        "Cookie: a={secret}; b={secret}",
+        "Authorization: Digest username=x, response={secret}",
+        "Authorization: Token {secret}",
+        "the code: 4/0A{secret}",
+        "AIza{secret}00000000000000000000",
     ],
 )
 def test_free_text(template: str, canary: Any) -> None:
@@ -75,6 +91,19 @@ def test_free_text(template: str, canary: Any) -> None:
     shown = redact_text(text)
     canary.check("redacted", shown)
     assert "<redacted>" in shown or "%3Credacted%3E" in shown
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a-", "http://", "eyJ-", "sk-", "Bearer ", 'a="', 'ab:\\"', "cookie" + " " * 1000, "ab:\n"]
+)
+def test_time_grows_with_the_length_of_a_text_and_not_with_its_square(unit: str) -> None:
+    began = time.process_time()
+    redact_text(unit * (300_000 // len(unit)))
+    assert time.process_time() - began < 5  # with searches from each character on: many minutes
+
+
+def test_the_log_line_of_a_huge_url_stays_short() -> None:
+    assert len(redact_url("https://a.test/" + "x" * 1_000_000 + "?a=b")) < 2100
 
 
 @pytest.mark.parametrize("text", ["error code: 500", "the state: closed", "HTTP 404 at /x", "key: value", "a = b"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import unquote_plus, urlencode, urlsplit, urlunsplit
 
 __all__ = ["is_sensitive_name", "redact_headers", "redact_text", "redact_url"]
 
@@ -18,38 +18,68 @@ _SENSITIVE = frozenset(
 _SENSITIVE_ENDINGS = ("_token", "_secret", "_password", "_key", "_credential")
 # Words that also mean harmless things ("error code: 500"): in free text they count only as parameters or quoted fields.
 _AMBIGUOUS = frozenset("auth code key pin session sig state ticket".split())
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>`]+")
-# name=value, name: value, "name": "value", 'name': 'value'; values end at a delimiter or their closing quote.
+# Patterns begin where a run of their characters begins: texts of servers are long, and a search that starts anew at each
+# character of a run takes the square of its length.
+_URL = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]{1,40}://[^\s\"'<>`]+")
+# name=value, name: value, "name": "value", 'name': 'value', \"name\": \"value\"; values end at a delimiter or their
+# closing quote.
 _PAIR = re.compile(
-    r"""(?P<name>[A-Za-z][A-Za-z0-9_-]{1,40})(?P<between>["']?\s*[=:]\s*)"""
-    r"""(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?:(?:Bearer|Basic)\s+)?[^\s,;&"'{}\[\]()<>]+)"""
+    r"""(?<![A-Za-z0-9_-])(?P<name>[A-Za-z0-9_-]{2,200})(?P<between>\\*["']?\s*[=:]\s*)"""
+    r"""(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\\+"[^"]*"|(?:(?:Bearer|Basic)\s+)?[^\s,;&"'{}\[\]()<>]+)"""
 )
+_HEADER_LINE = re.compile(r"\b((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)(?![\"'\s])[^\r\n]+", re.IGNORECASE)
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]+", re.IGNORECASE)
-_KEY_LIKE = re.compile(r"\b(?:sk|pk|rk|ghp|gho|xox[abps])[-_][A-Za-z0-9_-]{8,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9._-]+")
+_KEY_LIKE = re.compile(
+    r"(?<![A-Za-z0-9_-])(?:(?:sk|pk|rk|ghp|gho|ghs|ghu|github_pat|glpat|xox[abps])[-_][A-Za-z0-9_-]{8,}"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9._-]+|AIza[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{8,}|AKIA[A-Z0-9]{12,})"
+)
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,40}\Z")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_OPAQUE = re.compile(r"[A-Za-z][0-9]|[0-9][A-Za-z]")  # a letter beside a digit: seldom in words, often in random text
+_LONGEST_URL = 2000  # characters of a redacted URL; more of it tells nobody anything
 
 
 def is_sensitive_name(name: str) -> bool:
     """Whether a query parameter, header or field of this name may hold a secret."""
-    plain = name.strip().lower().replace("-", "_")
+    plain = _CAMEL.sub("_", name.strip()).lower().replace("-", "_")
     return plain in _SENSITIVE or plain.endswith(_SENSITIVE_ENDINGS)
 
 
 def redact_url(url: str) -> str:
-    """A URL for a log: which host, which path, which parameters; no value of any parameter, no user info, no fragment.
+    """A URL for a log: which host, which path, which parameters; no value of any parameter, no user info, no fragment,
+    nothing of the path that looks like a value.
 
     Values of sensitive names become <redacted>, others <present>. Raises nothing: what can't be read is <invalid-url>.
     """
     try:
         parts = urlsplit(url)
-        query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
         return "<invalid-url>"
     if parts.scheme and not parts.netloc:
         return f"{parts.scheme}:{_REDACTED}"
     _, at, host = parts.netloc.rpartition("@")
-    hidden = [(name, _REDACTED if is_sensitive_name(name) else "<present>") for name, _ in query]
-    shown = urlunsplit((parts.scheme, f"{_REDACTED}@{host}" if at else host, parts.path, urlencode(hidden), ""))
-    return f"{shown}#{_REDACTED}" if parts.fragment else shown
+    path = "/".join(map(_shown_segment, parts.path.split("/")))
+    query = urlencode([_shown_parameter(piece) for piece in parts.query.split("&") if piece])
+    shown = urlunsplit((parts.scheme, f"{_REDACTED}@{host}" if at else host, path, query, ""))
+    shown = f"{shown}#{_REDACTED}" if parts.fragment else shown
+    return shown if len(shown) <= _LONGEST_URL else shown[:_LONGEST_URL] + "..."
+
+
+def _shown_parameter(piece: str) -> tuple[str, str]:
+    """One parameter of a query: its name when it is one (what has no value may be a value itself), and what it had."""
+    name, separator, _ = piece.partition("=")
+    name = unquote_plus(name)
+    if is_sensitive_name(name):
+        return name, _REDACTED
+    return (name, "<present>") if separator and _PLAIN_NAME.match(name) else (_REDACTED, "<present>")
+
+
+def _shown_segment(segment: str) -> str:
+    """One step of a path, without parameters of its own (;name=value) and without tokens."""
+    ends = [place for place in map(segment.find, ";=") if place >= 0]
+    if ends:
+        return segment[: min(ends) + 1] + _REDACTED
+    return _REDACTED if len(segment) >= 20 and len(_OPAQUE.findall(segment)) > 1 else segment
 
 
 def redact_headers(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -61,6 +91,7 @@ def redact_headers(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> di
 def redact_text(text: str) -> str:
     """Free text (an error message, a server's reply) without the secrets that can be recognised in it."""
     text = _URL.sub(lambda found: redact_url(found.group()), text)
+    text = _HEADER_LINE.sub(rf"\1\2{_REDACTED}", text)
     text = _PAIR.sub(_redacted_pair, text)
     text = _BEARER.sub(rf"\1 {_REDACTED}", text)
     return _KEY_LIKE.sub(_REDACTED, text)
@@ -70,6 +101,10 @@ def _redacted_pair(found: re.Match[str]) -> str:
     name, between, value = found["name"], found["between"], found["value"]
     if not is_sensitive_name(name) or value == _REDACTED:
         return found.group()
-    if name.lower() in _AMBIGUOUS and between != "=" and value[0] not in "\"'":
+    if name.lower() in _AMBIGUOUS and between != "=" and value[0] not in "\"'\\" and not _looks_random(value):
         return found.group()
     return f"{name}{between}{_REDACTED}"
+
+
+def _looks_random(value: str) -> bool:
+    return len(value) >= 16 and "://" not in value and any(map(str.isdigit, value))
