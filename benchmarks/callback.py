@@ -22,10 +22,9 @@ from benchmarks._report import Target, main, median, note, rounded
 from tests.support import testkit
 
 SIDE = Path(__file__).with_name("_callback_side.py")
-# Many short rounds: one that the system interrupted is an outlier and not the median.
-ROUNDS = 101
-CALLS = 3_000  # a round; a tenth of it for the published package, a fiftieth handed over
-WARM_UP = 5
+ROUNDS = 15
+WARM_UP = 2
+CALLS = 3_000  # in one batch; a tenth of it for the published package, a fiftieth handed over
 
 TARGETS = (
     Target("same_thread_ns", "<=", 450, "inline callback on the caller's thread"),
@@ -37,7 +36,8 @@ TARGETS = (
 
 
 class Side:
-    """A process that measures when it is told to."""
+    """A process that measures when it is told to. A round is many short batches of which it gives the medians: one that
+    the system interrupted is an outlier then."""
 
     def __init__(self, python: str | Path, name: str, env: Mapping[str, str]) -> None:
         driver = testkit.folder() / "csrc" / "testkit" / "libgopher-callback-driver.so"

@@ -9,7 +9,7 @@
  * The script is the query of a run, or the model of a create when it begins with "script:". Steps are separated by ";":
  *   say TEXT          the result is TEXT
  *   sleep MS          the native call takes its time
- *   elicit [N]        N elicitations (default 1) on this thread, one after another; the result lists the answers: "1 3 2"
+ *   elicit [N]        N elicitations (default 1) on this thread, in turn; the result lists the answers: "1 3 2"
  *   foreign [N]       the same on a thread of the library's own, waited for
  *   parallel          one on this thread and one on a foreign thread at once
  *   many T N          T foreign threads with N elicitations each

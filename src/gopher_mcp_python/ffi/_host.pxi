@@ -1,6 +1,6 @@
 # What the bridge keeps for an agent on Python's side, and the bodies of the hooks.
-# Part of _bridge.pyx; the host itself is in hosts.h. Bodies run with the GIL, on any thread, and never raise: what goes wrong is told to
-# sys.unraisablehook and the server gets "cancel".
+# Part of _bridge.pyx; the host itself is in hosts.h. Bodies run with the GIL, on any thread, and never raise: what goes
+# wrong is told to sys.unraisablehook and the server gets "cancel".
 
 cdef dict _ACTIONS = {
     "accept": <int>GOPHER_ORCH_ELICITATION_ACCEPT, "decline": <int>GOPHER_ORCH_ELICITATION_DECLINE,
@@ -12,8 +12,8 @@ cdef dict _ACTIONS = {
 cdef class InlineAnswer:
     """A handler that can't block, called right in the callback: request -> 1, 2 or 3.
 
-    Takes "accept", "decline", "cancel" or a ``response_type`` whose ``action`` is one of them; whatever else comes out is
-    for ``otherwise(result, error, request) -> int``. In Python this would cost as much as taking the GIL.
+    Takes "accept", "decline", "cancel" or a ``response_type`` whose ``action`` is one of them; whatever else comes out
+    is for ``otherwise(result, error, request) -> int``. In Python this would cost as much as taking the GIL.
     """
 
     cdef object handler        # (request) -> response or word
@@ -93,7 +93,7 @@ cdef ElicitationRequest _decode(const gopher_orch_elicitation_request_t *raw, ob
 
 
 cdef int32_t _answer(gb_token token, const gopher_orch_elicitation_request_t *raw) except -1:
-    # The agent's slot and host come last: among a million agents they are on their way from memory while text is decoded.
+    # Slot and host come last: among a million agents they are on their way from memory while text is decoded.
     cdef ElicitationRequest request = _decoded(raw)
     cdef gpy_host *host = <gpy_host *>gb_inline_host(token)
     if host == NULL:

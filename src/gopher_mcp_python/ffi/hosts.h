@@ -1,11 +1,10 @@
 /* What Python keeps for an agent: one cache line each, in slabs of huge pages.
  *
- * An inline callback among a million agents finds none of this in a cache. As a Python object it would cost two lines and
- * a walk of the page tables, which is more than the rest of the callback; like this it is one line, fetched while the
- * request is decoded.
+ * An inline callback among a million agents finds none of this in a cache. As a Python object it would cost two lines
+ * and a walk of the page tables; like this it is one line, fetched while the request is decoded.
  *
- * References: csrc's (until hooks.drop), the AgentHandle's, one of each Call. All but the counts is touched with the GIL
- * held (free-threaded builds: `lock` around the context, which is the only thing that changes).
+ * References: csrc's (until hooks.drop), the AgentHandle's, one of each Call. All but the counts is touched with the
+ * GIL held (free-threaded builds: `lock` around the context, which is the only thing that changes).
  */
 #ifndef GOPHER_FFI_HOSTS_H
 #define GOPHER_FFI_HOSTS_H
@@ -59,9 +58,9 @@ static gpy_host *gpy_host_room(void) {
     return host;
 }
 
-/* Fetches the host that a token probably has: slots and hosts are given out in the same order, so the slot's number is the
- * host's until their free lists part. A wrong guess costs nothing but its use; a right one spares the callback to wait
- * for the slot first and then for what the slot points to. */
+/* Fetches the host that a token probably has: slots and hosts are given out in the same order, so the slot's number is
+ * the host's until their free lists part. A wrong guess costs nothing but its use; a right one spares the callback to
+ * wait for the slot first and then for what the slot points to. */
 static inline void gpy_host_prefetch(gb_token token) {
     uint32_t number = (uint32_t)token - 1;
     if (number / GPY_SLAB_HOSTS >= GPY_SLAB_COUNT) return;
@@ -93,7 +92,8 @@ static gpy_host *gpy_host_retain(gpy_host *host) {
 
 static void gpy_host_release(gpy_host *host) {
     if (!host || atomic_fetch_sub(&host->references, 1) != 1) return;
-    PyObject *owned[] = {host->answer, host->event, host->unattended, host->server, host->base_context, host->run_context};
+    PyObject *owned[] = {host->answer, host->event,        host->unattended,
+                         host->server, host->base_context, host->run_context};
     gb_mutex_lock(&gpy_slab_lock);
     host->unattended = (PyObject *)gpy_free_hosts;
     gpy_free_hosts = host;

@@ -1,8 +1,8 @@
 /* How a thread enters Python: the one shape of every hook of the bridge.
  *
  * Part of the Cython module (csrc knows no Python). A thread that Python knows attaches the state that it has (with
- * PyGILState_Ensure when it is attached already). A foreign thread would pay for a new thread state each time (5 us), so
- * the first entry's state is kept:
+ * PyGILState_Ensure when it is attached already). A foreign thread would pay for a new thread state each time (5 us),
+ * so the first entry's state is kept:
  *
  *   first entry    PyGILState_Ensure, a record is made ... PyEval_SaveThread
  *   later entries  PyEval_RestoreThread ................... PyEval_SaveThread
@@ -174,7 +174,7 @@ static inline void gpy_leave(gpy_entry *entry) {
         PyGILState_Release(entry->gil);
 }
 
-/* ---- Text ---------------------------------------------------------------------------------------------------------- */
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
 
 static inline int gpy_is_ascii(const char *text, size_t length) {
     unsigned char seen = 0;
@@ -199,7 +199,7 @@ static inline PyObject *gpy_text(const char *text) {
     return gpy_text_of(text, strlen(text));
 }
 
-/* ---- Context ------------------------------------------------------------------------------------------------------- */
+/* ---- Context ----------------------------------------------------------------------------------------------------- */
 
 /* Enters the context of who called run(), or a copy of it while another callback is inside. The entered one, a new
  * reference for gpy_context_exit(), or NULL with an exception. */
@@ -212,7 +212,7 @@ static inline PyObject *gpy_context_enter(PyObject *context) {
     return copy;
 }
 
-/* ---- The hooks. Their Python bodies (Cython, GIL held, never raising) are installed at import. -------------------- */
+/* ---- The hooks. Their Python bodies (Cython, GIL held, never raising) are installed at import. ------------------- */
 
 static gb_hooks gpy_bodies;
 
