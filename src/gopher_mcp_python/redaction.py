@@ -18,8 +18,8 @@ _SENSITIVE = frozenset(
 _SENSITIVE_ENDINGS = ("_token", "_secret", "_password", "_key", "_credential")
 # Words that also mean harmless things ("error code: 500"): in free text they count only as parameters or quoted fields.
 _AMBIGUOUS = frozenset("auth code key pin session sig state ticket".split())
-# Patterns begin where a run of their characters begins: texts of servers are long, and a search that starts anew at each
-# character of a run takes the square of its length.
+# Patterns begin where a run of their characters begins: texts of servers are long, and a search that starts anew at
+# each character of a run takes the square of its length.
 _URL = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]{1,40}://[^\s\"'<>`]+")
 # name=value, name: value, "name": "value", 'name': 'value', \"name\": \"value\"; values end at a delimiter or their
 # closing quote.
