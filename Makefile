@@ -13,7 +13,7 @@ PYTEST_ARGS ?=
 .PHONY: help system build test test-long demo bench lint dist clean
 
 bin := $(VENV)/bin
-pip := $(bin)/python -m pip --disable-pip-version-check -q
+pip := $(bin)/python -m pip --disable-pip-version-check -qq
 # On Linux x86-64 the vendor's library can be had, so there its tests fail rather than skip.
 native := $(shell [ "$$(uname -sm)" = "Linux x86_64" ] && echo 1 || echo 0)
 run_tests = GOPHER_MCP_REQUIRE_NATIVE=$${GOPHER_MCP_REQUIRE_NATIVE:-$(native)} $(bin)/python -m pytest

@@ -7,7 +7,7 @@ folder=$(mktemp -d); trap 'rm -rf "$folder"' EXIT
 echo "== the wheel, outside the source tree"
 "$python" -m venv "$folder/venv"
 wheel=$(ls "$dist"/*.whl)
-"$folder/venv/bin/python" -m pip --disable-pip-version-check -q install "$wheel[test]"
+"$folder/venv/bin/python" -m pip --disable-pip-version-check -qq install "$wheel[test]"
 mkdir "$folder/sdist" && tar -xzf "$dist"/*.tar.gz -C "$folder/sdist" --strip-components=1
 rm -rf "$folder/sdist/src" # what is tested is what was installed
 cd "$folder/sdist"
