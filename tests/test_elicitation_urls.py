@@ -49,6 +49,11 @@ from gopher_mcp_python.weburl import parse_web_url
         "https://-a.test/",
         "https://a..test/",
         "https://" + "a" * 64 + ".test/",
+        "https://[::1]evil.test/",
+        "https://[v1.x]/",
+        "https://a@[::1].evil.test/",
+        "https://a.1/",
+        "https://1.2.3.4.5/",
         "",
     ],
 )
@@ -185,3 +190,29 @@ def test_python_agrees_about_the_host() -> None:
     for url in ("https://a.test:8443/x", "https://b\u00fccher.test/", "http://[::1]:1/"):
         page = parse_web_url(url)
         assert urlsplit(page.href).hostname == page.host.strip("[]")
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://\uff11\uff12\uff17.\uff10.\uff10.\uff11/", "127.0.0.1"),
+        ("https://\uff43\uff4f\uff4d.test/", "com.test"),
+        ("https://accounts.google.com-sign-in.evil.test/", "accounts.google.com-sign-in.evil.test"),
+        ("https://2130706433./", "2130706433."),
+    ],
+)
+def test_more_hosts_that_are_not_what_they_seem(url: str, host: str) -> None:
+    page = parse_web_url(url)
+    assert page.host == host and page.is_misleading and page.warnings
+
+
+def test_a_lone_surrogate_does_not_begin_a_query() -> None:
+    assert parse_web_url("https://a.test/\ud800x").href == "https://a.test/%EF%BF%BDx"
+
+
+def test_an_address_in_odd_spelling_is_shown_whole() -> None:
+    assert site_of("0177.0.0.1") == "0177.0.0.1"
+
+
+def test_this_machine_with_a_dot_at_its_end_is_still_this_machine() -> None:
+    assert parse_web_url("http://localhost./x").warnings == ()

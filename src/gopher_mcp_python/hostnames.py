@@ -40,6 +40,8 @@ def ascii_host(host: str) -> str:
     labels = name.rstrip(".").split(".")
     if len(name) > 253 or not all(_LABEL.match(label) for label in labels):
         raise ValueError("not a host name")
+    if _NUMERIC.match(labels[-1]) and (len(labels) > 4 or not all(map(_NUMERIC.match, labels))):
+        raise ValueError("not a host name")  # a browser takes what ends in a number for an address
     return name
 
 
@@ -48,6 +50,8 @@ def site_of(host: str) -> str:
     if host.startswith("[") or is_ip_address(host):
         return host
     labels = host.rstrip(".").split(".")
+    if _NUMERIC.match(labels[-1]):
+        return host
     take = 2
     if len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVELS:
         take = 3
@@ -58,7 +62,8 @@ def site_of(host: str) -> str:
 
 def is_local(host: str) -> bool:
     """Whether a host (ASCII, IPv6 in brackets) is this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
+    name = host.removesuffix(".")
+    if name == "localhost" or name.endswith(".localhost"):
         return True
     bare = host.strip("[]")
     return is_ip_address(bare) and ip_address(bare).is_loopback
@@ -71,9 +76,10 @@ def is_foreign_address(host: str) -> bool:
 
 def look_alike_warnings(host: str, shown: str) -> list[str]:
     """Sentences about a host (ASCII form, and as the server wrote it) that could be taken for another one."""
-    if is_ip_address(host.strip("[]")):
+    is_address = is_ip_address(host.strip("[]"))
+    if is_address and shown.isascii():
         return []
-    if _NUMERIC.match(host):
+    if is_address or _NUMERIC.match(host.rstrip(".")):
         return ["The address is a number in an unusual spelling, which is often used to mislead."]
     found = []
     if "xn--" in host or not shown.isascii():
@@ -121,10 +127,12 @@ def _inert(text: str) -> str:
 
 
 def _imitated(host: str) -> str | None:
-    """A complete name in front of the registered part: login.example.com in login.example.com.evil.test."""
+    """A complete name in front of the registered part: login.example.com in login.example.com.evil.test, and in
+    login.example.com-sign-in.evil.test."""
     site = site_of(host)
     front = host.rstrip(".")[: -len(site) - 1].split(".") if len(host.rstrip(".")) > len(site) else []
     for index in range(len(front) - 1, 0, -1):
-        if front[index] in _FAMILIAR_ENDINGS:
-            return ".".join(front[: index + 1])
+        ending = front[index].partition("-")[0]
+        if ending in _FAMILIAR_ENDINGS:
+            return ".".join([*front[:index], ending])
     return None

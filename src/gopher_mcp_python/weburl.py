@@ -17,7 +17,9 @@ from .hostnames import ascii_host, is_foreign_address, is_ip_address, is_local, 
 __all__ = ["WebUrl", "parse_web_url"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_BRACKETS = re.compile(r"\[[0-9A-Fa-f:.]+\](:[0-9]*)?\Z")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 # RFC 3986 reserved and unreserved, and "%": what is already escaped stays as it is.
 _KEPT = "!$&'()*+,;=:@/?-._~%[]"
 
@@ -54,8 +56,10 @@ def parse_web_url(url: str) -> WebUrl:
     if "\\" in url.partition("?")[0].partition("#")[0]:
         raise UnsafeUrlError("the URL has a backslash in its address, which browsers read in their own way")
     scheme = parts.scheme.lower()
+    userinfo, _, where = parts.netloc.rpartition("@")
+    if "[" in parts.netloc and not _BRACKETS.match(where):
+        raise UnsafeUrlError("the URL has no host that can be read with certainty")
     shown_host, host = _host(parts.hostname or "")
-    userinfo, _, _ = parts.netloc.rpartition("@")
     href = _written(scheme, host, port, userinfo, parts.path, parts.query, parts.fragment)
     misleading = _misleading(host, shown_host, bool(userinfo))
     return WebUrl(href, scheme, host, site_of(host), (*misleading, *_plain_warnings(scheme, host)), bool(misleading))
@@ -87,7 +91,7 @@ def _host(name: str) -> tuple[str, str]:
 
 
 def _written(scheme: str, host: str, port: int | None, userinfo: str, path: str, query: str, fragment: str) -> str:
-    user = quote(userinfo, safe="!$&'()*+,;=:-._~%") + "@" if userinfo else ""
+    user = quote(_LONE_SURROGATES.sub("\ufffd", userinfo), safe="!$&'()*+,;=:-._~%") + "@" if userinfo else ""
     where = f"{scheme}://{user}{host}" + ("" if port is None else f":{port}")
     text = where + _escaped(path)
     text += "?" + _escaped(query) if query else ""
@@ -95,7 +99,7 @@ def _written(scheme: str, host: str, port: int | None, userinfo: str, path: str,
 
 
 def _escaped(part: str) -> str:
-    return quote(part, safe=_KEPT, errors="replace")
+    return quote(_LONE_SURROGATES.sub("\ufffd", part), safe=_KEPT)
 
 
 def _misleading(host: str, shown_host: str, has_userinfo: bool) -> list[str]:
