@@ -183,6 +183,19 @@ def reply(path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
 # ---- How it is spoken to --------------------------------------------------------------------------------------------
 
 
+async def _start_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: ssl.SSLContext) -> None:
+    """`StreamWriter.start_tls`, which Python 3.10 does not have yet."""
+    if sys.version_info >= (3, 11):
+        await writer.start_tls(context)
+        return
+    old = writer.transport
+    protocol = old.get_protocol()
+    loop = asyncio.get_running_loop()
+    new = await loop.start_tls(old, protocol, context, server_side=True)
+    reader._transport = writer._transport = protocol._transport = new
+    protocol._over_ssl = True
+
+
 class Server:
     """Connections of both kinds."""
 
@@ -196,7 +209,7 @@ class Server:
                 if head.startswith("CONNECT "):
                     writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                     await writer.drain()
-                    await writer.start_tls(self._context)
+                    await _start_tls(reader, writer, self._context)
                 elif not await self._exchange(head, reader, writer):
                     await asyncio.sleep(3600)
         except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
