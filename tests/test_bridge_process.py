@@ -16,7 +16,9 @@ from tests.support import testkit
 
 
 def child(code: str, *, seconds: float = 60) -> children.Ended:
-    ended = children.run([sys.executable, "-c", PRELUDE + code], timeout=seconds)
+    # 3.12 and later warn of any fork with threads, which is what these tests are about.
+    argv = [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", PRELUDE + code]
+    ended = children.run(argv, timeout=seconds)
     assert (ended.code, ended.err) == (0, ""), (ended.code, ended.out, ended.err)
     return ended
 
