@@ -290,3 +290,18 @@ def test_init_says_when_the_engine_that_is_asked_for_is_unknown(monkeypatch: pyt
     monkeypatch.setenv("GOPHER_MCP_ENGINE", "quick")
     with pytest.raises(AgentError, match="GOPHER_MCP_ENGINE is 'quick'; it must be auto, native or embedded"):
         GopherAgent.init()
+
+
+@pytest.mark.parametrize("timeout_ms", [float("nan"), float("inf"), "5", [1]])
+def test_a_run_limit_that_is_no_number_is_refused(timeout_ms: Any) -> None:
+    from gopher_mcp_python.agent import _checked_run
+
+    with pytest.raises(AgentError, match="timeout_ms must be a number"):
+        _checked_run("q", timeout_ms)
+
+
+@pytest.mark.parametrize(("given", "used"), [(0, 0), (-5, 0), (0.5, 1), (10**400, 10**15), (None, 0)])
+def test_a_run_limit_becomes_one_that_clocks_take(given: Any, used: int) -> None:
+    from gopher_mcp_python.agent import _checked_run
+
+    assert _checked_run("q", given) == used

@@ -412,3 +412,35 @@ def test_specs_show_no_secret(engine: RecordingEngine, fetched: Any, canary: Any
         "P", "m", canary.secret("key"), {"access_token": canary.secret("token")}
     ) as agent:
         canary.check("repr", repr(engine.spec) + repr(agent))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"headers": {"": "x"}}, "header name"),
+        ({"headers": {"a b": "x"}}, "'a b'"),
+        ({"headers": {"a:b": "x"}}, "'a:b'"),
+        ({"headers": {"\u00e9": "x"}}, "header name"),
+        ({"headers": {"a": "x\x07"}}, "header 'a' holds a control character"),
+        ({"headers": {"a": "\ud800"}}, "header 'a'"),
+        ({"access_token": "caf\u00e9"}, "access_token"),
+        ({"access_token": "x\ud800"}, "access_token"),
+        ({"oauth": {"token_store": 1}}, "token_store must have the methods get, set and delete"),
+    ],
+)
+def test_what_no_request_can_carry_is_refused_by_name(wrong: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        normalize_create_options(wrong)
+
+
+def test_blanks_around_a_value_are_no_part_of_it() -> None:
+    options = normalize_create_options({"access_token": " t ", "headers": {"A": " x "}})
+    assert options is not None
+    assert options.headers == {"A": "x", "Authorization": "Bearer t"}
+    assert options.access_token == " t "
+
+
+@pytest.mark.parametrize("expires_at", [float("nan"), float("inf"), 10**400])
+def test_a_token_expires_at_a_finite_time(expires_at: Any) -> None:
+    with pytest.raises(ValueError, match="expires_at"):
+        GopherAgentTokenRecord("t", expires_at=expires_at)

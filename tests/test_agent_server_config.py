@@ -204,3 +204,15 @@ def test_a_fetched_configuration_makes_an_agent_whose_tools_can_ask(
         assert "accept" in agent.run("decline_aware")
     assert len(asked) == 1
     assert server.actions() == ["accept"]
+
+
+@pytest.mark.parametrize("route", [1, "serverId", {"key": "serverId", "value": "x"}])
+def test_a_route_of_the_wrong_kind_is_named(route: Any) -> None:
+    with pytest.raises(AgentError, match="ServerConfigRoute"):
+        ServerConfig.fetch("key", route)
+
+
+@pytest.mark.parametrize("value", ["", " ", None, 1])
+def test_a_route_needs_a_value(value: Any) -> None:
+    with pytest.raises(AgentError, match="must be a non-empty string"):
+        ServerConfig.fetch("key", ServerConfigRoute("serverId", value))

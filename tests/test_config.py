@@ -84,3 +84,23 @@ def test_repr_shows_no_key(canary: Any) -> None:
     text = repr(GopherAgentConfig("p", "m", canary.secret("key"), None, {"access_token": canary.secret("token")}))
     canary.check("repr", text)
     assert "<redacted>" in text
+
+
+@pytest.mark.parametrize("headers", [1, [("a", "b")], "a"])
+def test_headers_of_the_builder_are_a_mapping(headers: Any) -> None:
+    with pytest.raises(ValueError, match="headers must be a string mapping"):
+        GopherAgentConfig.builder().headers(headers)
+
+
+@pytest.mark.parametrize("config", [None, {}, "{}", 1])
+def test_create_takes_a_configuration_only(config: Any) -> None:
+    with pytest.raises(ValueError, match="takes a GopherAgentConfig"):
+        GopherAgent.create(config)
+
+
+def test_a_token_with_blanks_is_replaced_by_the_builders() -> None:
+    built = GopherAgentConfig.builder().provider("p").model("m").api_key("k")
+    built = built.runtime_options({"access_token": " old "}).access_token("new")
+    options = built.build().runtime_options
+    assert options is not None
+    assert options.headers == {"Authorization": "Bearer new"}

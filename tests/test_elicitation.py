@@ -244,3 +244,24 @@ def test_the_action_type_is_a_string_as_published() -> None:
     from gopher_mcp_python import GopherAgentElicitationAction
 
     assert isinstance("accept", GopherAgentElicitationAction)  # type: ignore[arg-type, misc]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"modes": 1}, "modes"),
+        ({"modes": [[]]}, "modes"),
+        ({"enabled": "false"}, "enabled"),
+        ({"enabled": 0}, "enabled"),
+        ({"timeout_ms": 10**400}, "timeout_ms is too large; None means no limit"),
+    ],
+)
+def test_a_wrong_value_is_named(wrong: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        GopherAgentElicitationOptions(**wrong)
+    with pytest.raises(ValueError, match=named):
+        normalize_elicitation_options(wrong)
+
+
+def test_a_part_of_a_millisecond_is_a_limit() -> None:
+    assert GopherAgentElicitationOptions(timeout_ms=0.5).timeout_ms == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -78,3 +79,10 @@ def test_errors_survive_pickling() -> None:
     copy = pickle.loads(pickle.dumps(TimeoutError("late")))
     assert isinstance(copy, TimeoutError)
     assert copy.message == "late"
+
+
+def test_a_repr_never_fails() -> None:
+    odd: Any = AgentResult
+    assert repr(odd(None, "done")) == (
+        "AgentResult(status='done', response=<4 characters>, iteration_count=0, tokens_used=0)"
+    )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import isfinite
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["GopherAgent"]
 
 _DEFAULT_TIMEOUT_MS = 60000
+_LONGEST_MS = 10**15  # more than any clock of an engine takes
 _initialized = False
 
 
@@ -262,9 +264,9 @@ def _checked_run(query: object, timeout_ms: object) -> int:
         raise AgentError("Query execution failed: the query holds a NUL character or half of a surrogate pair")
     if timeout_ms is None:
         return 0
-    if not isinstance(timeout_ms, (int, float)):
-        raise AgentError("Query execution failed: timeout_ms must be a number of milliseconds")
-    return max(0, int(timeout_ms))
+    if not isinstance(timeout_ms, (int, float)) or (isinstance(timeout_ms, float) and not isfinite(timeout_ms)):
+        raise AgentError("Query execution failed: timeout_ms must be a number of milliseconds; 0 means no limit")
+    return max(0, int(min(timeout_ms, _LONGEST_MS))) or int(timeout_ms > 0)
 
 
 def _with_cause(outcome: RunOutcome, cause: BaseException) -> RunOutcome:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from .runtime_options import (
     CreateOptionsInput,
     GopherAgentCreateOptions,
+    bearer,
     normalize_create_options,
 )
 
@@ -101,6 +102,9 @@ class GopherAgentConfigBuilder:
         return self
 
     def headers(self, headers: Mapping[str, str]) -> GopherAgentConfigBuilder:
+        """Raises ValueError when `headers` are no mapping."""
+        if not isinstance(headers, Mapping):
+            raise ValueError("headers must be a string mapping")
         self._headers = dict(headers)
         return self
 
@@ -137,4 +141,4 @@ class GopherAgentConfigBuilder:
 
 def _is_token_header(options: GopherAgentCreateOptions, name: str, value: str) -> bool:
     """Whether a header was made from the token; it is made again from the token that counts."""
-    return name == "Authorization" and value == f"Bearer {options.access_token}"
+    return name == "Authorization" and value == bearer(options.access_token or "")

@@ -30,6 +30,7 @@ else:
     GopherAgentElicitationAction = str  # what it is in the published package, so that isinstance() goes on working
 _ACTIONS = frozenset(("accept", "decline", "cancel"))
 _MODES = frozenset(("url", "form"))
+_LONGEST_MS = 10**15  # more than any clock of an engine takes
 
 
 class GopherAgentElicitationResponse:
@@ -102,7 +103,7 @@ class GopherAgentElicitationOptions:
         self.timeout_ms: int | None = _checked_timeout(timeout_ms)
         self.open_browser: Any = _checked_open_browser(open_browser)
         self.modes: frozenset[str] | None = _checked_modes(modes)
-        self.enabled = bool(enabled)
+        self.enabled = _checked_enabled(enabled)
 
     @property
     def explicit(self) -> bool:
@@ -136,7 +137,7 @@ def normalize_elicitation_options(
         timeout_ms=options["timeout_ms"] if "timeout_ms" in options else options.get("timeoutMs"),
         open_browser=options["open_browser"] if "open_browser" in options else options.get("openBrowser"),
         modes=options.get("modes"),
-        enabled=options.get("enabled", True) is not False,
+        enabled=options.get("enabled", True),
     )
 
 
@@ -175,9 +176,11 @@ def _checked_handler(handler: object) -> object:
 def _checked_timeout(value: object) -> int | None:
     if value is None:
         return None
-    if not isinstance(value, (int, float)) or not isfinite(value):
+    if not isinstance(value, (int, float)) or (isinstance(value, float) and not isfinite(value)):
         raise ValueError("elicitation timeout_ms must be a finite number")
-    return max(0, int(value))
+    if value > _LONGEST_MS:
+        raise ValueError("elicitation timeout_ms is too large; None means no limit")
+    return max(0, int(value)) or int(value > 0)  # a part of a millisecond is a limit, 0 is none
 
 
 def _checked_open_browser(value: object) -> object:
@@ -189,10 +192,19 @@ def _checked_open_browser(value: object) -> object:
 def _checked_modes(value: Any) -> frozenset[str] | None:
     if value is None:
         return None
-    modes = frozenset((value,) if isinstance(value, str) else value)
+    try:
+        modes = frozenset((value,) if isinstance(value, str) else value)
+    except TypeError:  # no collection, or one of what can't be a mode
+        modes = frozenset()
     if not modes or not modes <= _MODES:
         raise ValueError('elicitation modes must be "url", "form" or both')
     return modes
+
+
+def _checked_enabled(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("elicitation enabled must be True or False")
+    return value
 
 
 def _brief(value: object) -> str:

@@ -78,7 +78,11 @@ def options_for_agent(options: CreateOptionsInput) -> GopherAgentCreateOptions:
 
 def factory_of(config: GopherAgentConfig) -> tuple[Factory, str, str | None]:
     """Factory, target and API key of a configuration; the API key counts when both are there. Raises AgentError when
-    neither is."""
+    neither is, ValueError when it is no configuration."""
+    if not hasattr(config, "has_api_key"):
+        raise ValueError(
+            f"create takes a GopherAgentConfig, not {type(config).__name__}; JSON is for create_with_server_config"
+        )
     if config.has_api_key():
         return "api_key", "", config.api_key
     if not config.has_server_config():

@@ -85,8 +85,9 @@ class AgentResult:
         return AgentResultBuilder()
 
     def __repr__(self) -> str:
+        status = getattr(self._status, "value", self._status)
         return (
-            f"AgentResult(status={self._status.value!r}, response=<{len(self._response)} characters>, "
+            f"AgentResult(status={status!r}, response=<{len(str(self._response))} characters>, "
             f"iteration_count={self._iteration_count}, tokens_used={self._tokens_used})"
         )
 

@@ -5,6 +5,7 @@ Mappings are accepted wherever an options object is, with snake_case or camelCas
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Union, runtime_checkable
 
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 _ENGINES = ("auto", "native", "embedded")
+_LATEST = 10**15  # seconds; NaN is not below it either
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")  # RFC 9110, "token"
+_CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 
 
 class GopherAgentTokenRecord:
@@ -45,8 +49,8 @@ class GopherAgentTokenRecord:
             raise ValueError("token access_token must be a non-empty string")
         if not isinstance(token_type, str) or not token_type:
             raise ValueError("token token_type must be a non-empty string")
-        if expires_at is not None and not isinstance(expires_at, (int, float)):
-            raise ValueError("token expires_at must be a number")
+        if expires_at is not None and not (isinstance(expires_at, (int, float)) and abs(expires_at) < _LATEST):
+            raise ValueError("token expires_at must be a finite number (a Unix time in seconds)")
         self.access_token = access_token
         self.token_type = token_type
         self.refresh_token = _optional_text(refresh_token, "token refresh_token")
@@ -91,6 +95,8 @@ class GopherAgentOAuthOptions:
             raise ValueError("oauth scopes must be a list of strings")
         if open_browser is not None and not isinstance(open_browser, bool):
             raise ValueError("oauth open_browser must be a boolean")
+        if token_store is not None and not all(hasattr(token_store, name) for name in ("get", "set", "delete")):
+            raise ValueError("oauth token_store must have the methods get, set and delete (see GopherAgentTokenStore)")
         self.mode = mode
         self.scopes = None if scopes is None else list(scopes)
         self.client_name = _optional_text(client_name, "oauth client_name")
@@ -267,7 +273,9 @@ def _checked_token(token: object) -> str | None:
         return None
     if not isinstance(token, str):
         raise ValueError("runtime option access_token must be a string")
-    _refuse_line_breaks(token, "access_token")
+    _refuse_what_cannot_be_sent(token, "access_token")
+    if not token.isascii():
+        raise ValueError("access_token holds a character that no token has (not ASCII); copy it again")
     return token
 
 
@@ -278,20 +286,29 @@ def _merged_headers(token: str | None, headers: Mapping[str, str] | None) -> dic
     for name, value in (headers or {}).items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise ValueError("runtime option headers must be a string mapping")
-        _refuse_line_breaks(name, "a header name")
-        _refuse_line_breaks(value, f"the header {name!r}")
-        merged[name] = value
+        _refuse_what_cannot_be_sent(name, "a header name")
+        if not _HEADER_NAME.match(name):
+            raise ValueError(f"{name!r:.60} can't be a header name: those are letters, digits and hyphens")
+        _refuse_what_cannot_be_sent(value, f"the header {name!r}")
+        merged[name] = value.strip(" \t")  # which HTTP says is no part of it
     if token is not None and not any(name.lower() == "authorization" for name in merged):
-        merged["Authorization"] = f"Bearer {token}"
+        merged["Authorization"] = bearer(token)
     return merged
 
 
-def _refuse_line_breaks(text: str, what: str) -> None:
-    # The vendor's library writes them to the wire as they are, which would add headers of somebody's choice.
+def bearer(token: str) -> str:
+    """The value of the Authorization header that carries a token."""
+    return f"Bearer {token.strip()}"
+
+
+def _refuse_what_cannot_be_sent(text: str, what: str) -> None:
+    # The vendor's library writes line breaks to the wire as they are, which would add headers of somebody's choice.
     if any(character in text for character in "\r\n\0"):
         raise ValueError(
             f"{what} holds a line break or NUL character; remove it (a token read from a file often ends in one)"
         )
+    if _CONTROLS.search(text):
+        raise ValueError(f"{what} holds a control character or half of a surrogate pair; remove it")
 
 
 def _optional_text(value: object, what: str) -> str | None:

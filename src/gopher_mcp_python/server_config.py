@@ -42,6 +42,10 @@ class ServerConfig:
             raise ApiKeyError("API key is required")
         if any(character in api_key for character in "\r\n\0") or not api_key.isascii():
             raise ApiKeyError("The API key holds a line break or a character that no key has; copy it again")
+        if route is not None and not isinstance(route, ServerConfigRoute):
+            raise AgentError(f"The route must be a ServerConfigRoute or None, not {type(route).__name__}")
+        if route is not None and (not isinstance(route.value, str) or not route.value.strip()):
+            raise AgentError(f"The value of the route {route.key!r} must be a non-empty string")
         if route is not None and route.key not in _ROUTES:
             raise AgentError(f"Unknown server configuration route {route.key!r}; it is one of {', '.join(_ROUTES)}")
         return _checked(_request(_address(route), api_key.strip()))
