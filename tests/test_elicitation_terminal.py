@@ -122,6 +122,22 @@ def test_a_withdrawn_request_is_noticed_within_100_ms() -> None:
     assert facts["restored"]
 
 
+def test_an_end_before_its_time_is_not_called_the_end_of_the_time() -> None:
+    with asking(withdraw_after=0.6, limit=30, options={"timeout_ms": 30_000, "open_browser": False}) as terminal:
+        _, shown = result(terminal)
+    assert "the request was withdrawn" in shown
+    assert "time is up" not in shown
+
+
+def test_a_terminal_in_raw_mode_shows_whole_lines() -> None:
+    with asking(raw=True, message="Sign in") as terminal:
+        shown = terminal.expect(READY)
+        terminal.line()
+        facts, _ = result(terminal)
+    assert f"Open this URL to continue:\r\n{URL}\r\n" in shown
+    assert facts["answers"] == [[ACCEPT]] and facts["restored"]
+
+
 def test_half_a_line_does_not_become_the_programs_next_input() -> None:
     with asking(withdraw_after=1.0, read_line=True) as terminal:
         terminal.expect(READY)

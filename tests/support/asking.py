@@ -47,6 +47,8 @@ class Asked:
         return not self.withdrawn_at
 
     def remaining_ms(self) -> int | None:
+        if self.withdrawn_at:
+            return 0  # as both engines say when it is over
         return None if self._end is None else max(0, round((self._end - time.monotonic()) * 1000))
 
 

@@ -80,9 +80,10 @@ def ended(watch: Watch) -> End | None:
     """Whether there is nothing to wait for any more. A completed sign-in counts even at the last moment."""
     if watch.is_finished():
         return NO_ANSWER["finished"]
-    if watch.remaining() == 0.0:
-        return NO_ANSWER["timeout"]
-    return None if watch.is_open() else NO_ANSWER["withdrawn"]
+    no_time, is_open = watch.remaining() == 0.0, watch.is_open()
+    if is_open and not no_time:
+        return None
+    return NO_ANSWER["timeout" if is_open or watch.ran_out() else "withdrawn"]
 
 
 @contextmanager

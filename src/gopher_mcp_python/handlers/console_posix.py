@@ -16,7 +16,7 @@ from .watch import Watch
 __all__ = ["PosixConsole", "open_terminal"]
 
 _LINE_MODE = termios.ICANON | termios.ECHO | termios.ISIG
-_INPUT, _LOCAL = 0, 3  # places in the list of termios.tcgetattr
+_INPUT, _OUTPUT, _LOCAL = 0, 1, 3  # places in the list of termios.tcgetattr
 
 
 @contextmanager
@@ -135,7 +135,7 @@ def _in_background(descriptor: int) -> bool:
 
 @contextmanager
 def _line_mode(descriptor: int) -> Iterator[None]:
-    """Line mode with echo and Ctrl-C, whatever a program had set; what it had set comes back at the end.
+    """Line mode with echo, whole lines and Ctrl-C, whatever a program had set; what it had set comes back at the end.
 
     What was typed before the question was shown is dropped: an old Enter is no answer to it."""
     before = _attributes(descriptor)
@@ -152,6 +152,7 @@ def _line_mode(descriptor: int) -> Iterator[None]:
 def _with_line_mode(attributes: list[object]) -> list[object]:
     changed = list(attributes)
     changed[_INPUT] = int(changed[_INPUT]) | termios.ICRNL  # type: ignore[call-overload]
+    changed[_OUTPUT] = int(changed[_OUTPUT]) | termios.OPOST | termios.ONLCR  # type: ignore[call-overload]
     changed[_LOCAL] = int(changed[_LOCAL]) | _LINE_MODE  # type: ignore[call-overload]
     return changed
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Watch", "deadline_after"]
+
+_NEARLY = 0.06  # seconds; how late one look at a limit can be after another
 
 
 def _nothing() -> None:
@@ -30,7 +32,7 @@ def deadline_after(timeout_ms: int | None) -> float | None:
     return time.monotonic() + timeout_ms / 1000 if timeout_ms else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Watch:
     """`is_open`: somebody still waits for the answer. `is_finished`: the server has said that the person is done.
     `engine_limit_ms`: time that the engine leaves (milliseconds, None: no limit). `deadline`: our own limit, on the
@@ -43,6 +45,7 @@ class Watch:
     deadline: float | None = None
     limit_ms: int | None = None
     on_shown: Callable[[], None] = _nothing
+    _engine_end: float | None = field(default=None, init=False)  # when the engine's limit was to be over, as last told
 
     @staticmethod
     def for_limit(timeout_ms: int | None) -> Watch:
@@ -55,7 +58,15 @@ class Watch:
         engine = self.engine_limit_ms()
         if engine is not None:
             limits.append(engine / 1000)
+        if engine:
+            self._engine_end = time.monotonic() + engine / 1000
         return max(0.0, min(limits)) if limits else None
+
+    def ran_out(self) -> bool:
+        """Whether it was a limit that ended the request. A request that ended before was withdrawn, though an engine
+        has no time left for it either."""
+        now = time.monotonic() + _NEARLY
+        return any(end is not None and now >= end for end in (self.deadline, self._engine_end))
 
     def wanted(self) -> bool:
         """Whether an answer would still be taken."""
