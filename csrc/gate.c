@@ -5,6 +5,8 @@
  */
 #include "internal.h"
 
+#include <stdio.h>
+
 #define CLOSED (UINT64_C(1) << 63)
 
 gb_mutex gb_lock = GB_MUTEX_INIT;
@@ -40,7 +42,28 @@ void gb_gate_leave_since(uint32_t epoch) {
 
 bool gb_gate_is_open(void) { return !(atomic_load_explicit(&gate, memory_order_acquire) & CLOSED); }
 
+/* A native call can't be cancelled, so one may still be under way when the process runs its exit handlers. These take down
+ * what it stands on (OpenSSL frees its locks), and the process would end with a segmentation fault. So the first of them
+ * to run, which is the one registered last, ends the process at once where a thread is left in the library. What exit owes
+ * a program has happened by then or happens here: the host's own end is over, streams are flushed, the exit code is kept.
+ * Only glibc tells a handler the code. */
+#if defined(__GLIBC__)
+static void leave_at_once(int status, void *unused) {
+    (void)unused;
+    if (!atomic_load(&gb_thread_count) && !(atomic_load(&gate) & ~CLOSED))
+        return;
+    fflush(NULL);
+    _exit(status);
+}
+
+static void watch_exit(void) { on_exit(leave_at_once, NULL); }
+#endif
+
 void gb_gate_close(void) {
+#if defined(__GLIBC__)
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_exit);
+#endif
     atomic_fetch_or_explicit(&gate, CLOSED, memory_order_seq_cst);
     gb_enter_lock(); /* whoever queues from now on sees the closed gate under this lock */
     gb_queue_cancel(NULL);

@@ -123,3 +123,21 @@ def test_an_error_of_the_program_is_all_that_is_shown(
     ended = program(RAISING, variant, server, environment_for)
     assert ended.code == 1
     assert ended.err.splitlines()[-1] == "RuntimeError: the program's own error" and ended.err.count("Traceback") == 1
+
+
+EXIT_ANYWHERE = """
+agent = create()
+def run():
+    while True:
+        agent.run("plain")
+threading.Thread(target=run, daemon=True).start()
+time.sleep(float(moment))
+"""
+
+
+@on_both
+def test_exit_at_any_moment_of_a_run(server: McpServer, environment_for: Environment, variant: Variant) -> None:
+    """What a native call stands on (OpenSSL, curl) is taken down by the process's exit handlers under its feet."""
+    for moment in (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5):
+        ended = program(EXIT_ANYWHERE.replace("moment", repr(str(moment))), variant, server, environment_for)
+        assert (ended.code, ended.err) == (0, ""), f"after {moment} s"
