@@ -234,6 +234,7 @@ def test_a_variable_that_names_nothing(tmp_path: Path) -> None:
     found = report({PATH: str(tmp_path / "nowhere")})
     assert found["engine"] == "embedded" and found["remedy"] == f"unset {PATH}"
     assert found["native"]["attempts"][0]["reason"] == "no such file or folder"
+    assert found["why"] == f"{PATH} names no library that can be used ({tmp_path / 'nowhere'}: no such file or folder)"
 
 
 # ---- For people -----------------------------------------------------------------------------------------------------

@@ -339,6 +339,37 @@ def test_what_is_no_exception_is_a_failure_too() -> None:
         assert elicitor(non_blocking(handler)).inline_answer(asked.request) == CANCEL
 
 
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def test_an_exception_without_a_text_cancels_like_any_other() -> None:
+    failure = Unspeakable()
+
+    def handler(request: GopherAgentElicitationRequest) -> str:
+        raise failure
+
+    one, asked = elicitor(handler), Asked()
+    one.answer(asked)
+    assert asked.answers == [(CANCEL, None)]
+    assert one.take_cause() is failure
+
+
+def test_an_answer_gets_through_though_the_programs_log_filter_fails(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(record: logging.LogRecord) -> bool:
+        raise RuntimeError("filter")
+
+    log, asked = logging.getLogger("gopher_mcp_python.elicitation"), Asked()
+    caplog.set_level(logging.DEBUG, log.name)
+    log.addFilter(broken)
+    try:
+        elicitor(lambda request: "accept").answer(asked)
+    finally:
+        log.removeFilter(broken)
+    assert asked.answers == [(ACCEPT, None)]
+
+
 def test_repeats_at_the_same_time_wait_for_the_one_answer() -> None:
     handler = Counting("accept", "decline", seconds=0.2)
     made = elicitor(handler)

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import Any, Literal, Protocol
 
@@ -19,10 +19,11 @@ from .elicitation import (
 )
 from .ffi._bridge import InlineAnswer
 from .handlers.watch import Watch, deadline_after
-from .redaction import redact_text, redact_url
+from .redaction import redact_url, redacted_error
 
 __all__ = ["Elicitor", "Pending", "ask_now", "fixed_action_of"]
 
+# Used with suppress: a filter of the program's may raise, and a server must get its answer all the same.
 _log = logging.getLogger("gopher_mcp_python.elicitation")
 
 
@@ -96,9 +97,10 @@ class Elicitor:
                 record.keep = counted
             else:
                 counted = pending.answer(*record.known)
-        _log.debug(
-            "elicitation answered: %s", ACTION_OF.get((record.known or record.decided)[0]) if counted else "late"
-        )
+        with suppress(Exception):
+            _log.debug(
+                "elicitation answered: %s", ACTION_OF.get((record.known or record.decided)[0]) if counted else "late"
+            )
 
     def answer_on_helper(self, pending: Pending) -> threading.Thread:
         """`answer` on a thread of its own, in the caller's context. Interrupts are kept for `raise_interrupt`."""
@@ -155,7 +157,8 @@ class Elicitor:
     def _decide(self, pending: Pending) -> Answer:
         request = pending.request
         if _log.isEnabledFor(logging.DEBUG):
-            _log.debug("elicitation request: %s", _summary(request))
+            with suppress(Exception):
+                _log.debug("elicitation request: %s", _summary(request))
         if self.fixed_action is not None:
             return CODE_OF[self.fixed_action], None
         if request.mode in ("url", "form") and request.mode not in self.modes:
@@ -210,11 +213,12 @@ class Elicitor:
         """Keeps a handler's exception for the run's result and logs its kind, with what is recognised as secret cut."""
         with self._lock:
             self._cause = error
-        _log.warning(
-            "The elicitation handler failed, the request was cancelled: %s: %s",
-            type(error).__name__,
-            redact_text(str(error))[:300],
-        )
+        with suppress(Exception):
+            _log.warning(
+                "The elicitation handler failed, the request was cancelled: %s: %s",
+                type(error).__name__,
+                redacted_error(error),
+            )
 
     def _answer_quietly(self, pending: Pending) -> None:
         try:

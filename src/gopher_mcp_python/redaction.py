@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote_plus, urlencode, urlsplit, urlunsplit
 
-__all__ = ["is_sensitive_name", "redact_headers", "redact_text", "redact_url"]
+__all__ = ["is_sensitive_name", "redact_headers", "redact_text", "redact_url", "redacted_error"]
 
 _REDACTED = "<redacted>"
 _SENSITIVE = frozenset(
@@ -95,6 +95,15 @@ def redact_text(text: str) -> str:
     text = _PAIR.sub(_redacted_pair, text)
     text = _BEARER.sub(rf"\1 {_REDACTED}", text)
     return _KEY_LIKE.sub(_REDACTED, text)
+
+
+def redacted_error(error: BaseException) -> str:
+    """An exception's text for a log, short and redacted. Raises nothing: an exception of somebody else's may fail to
+    have a text."""
+    try:
+        return redact_text(str(error)[:5000])[:300]
+    except Exception:
+        return "(it has no text)"
 
 
 def _redacted_pair(found: re.Match[str]) -> str:
