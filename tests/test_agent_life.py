@@ -272,6 +272,18 @@ def test_dispose_from_a_handler(made: Any, server: McpServer) -> None:
     assert agent.is_disposed()
 
 
+def test_a_run_that_comes_to_its_end_after_a_dispose_failed(engine: RecordingEngine) -> None:
+    agent = recorded()
+
+    def answer(query: str, timeout_ms: int) -> RunOutcome:
+        agent.dispose()
+        return RunOutcome("the tool was told cancel")
+
+    engine.answer = answer
+    with pytest.raises(AgentError, match="disposed while the run was under way"):
+        agent.run("q")
+
+
 def test_init_and_shutdown(engine: RecordingEngine) -> None:
     GopherAgent.shutdown()
     assert not GopherAgent.is_initialized()

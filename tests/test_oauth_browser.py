@@ -12,6 +12,7 @@ import pytest
 
 from gopher_mcp_python import UnsafeUrlError, oauth_browser
 from gopher_mcp_python.oauth_browser import Unavailable, browser_command, open_authorization_url
+from tests.support import children
 
 URL = "https://provider.test/authorize?response_type=code&client_id=a&redirect_uri=b&scope=c&state=d"
 
@@ -144,6 +145,12 @@ def test_a_named_graphical_browser_is_taken_even_over_ssh(path: Path) -> None:
     assert command[0] == str(path / "helper")
 
 
+def test_the_next_browser_of_the_list_is_taken_where_the_first_is_missing(path: Path) -> None:
+    recorder(path, "helper")
+    named = os.pathsep.join(["no-such-program", "lynx", "", "helper"])
+    assert browser_command({"BROWSER": named}, "linux") == [str(path / "helper")]
+
+
 # ---- really started -------------------------------------------------------------------------------------------------
 
 
@@ -192,6 +199,13 @@ def test_a_program_that_stays_is_not_waited_for(path: Path, monkeypatch: pytest.
     process.kill()
     process.wait()
     oauth_browser._HELD.clear()
+
+
+def test_a_browser_that_outlives_the_program_is_no_news(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = program(path, "stays", "time.sleep(3)")
+    code = f"from gopher_mcp_python.oauth_browser import *; assert open_authorization_url({URL!r})['opened']"
+    done = children.run([sys.executable, "-X", "dev", "-c", code], env={"BROWSER": str(file)})
+    assert (done.code, done.err) == (0, "")
 
 
 def test_a_program_that_can_not_be_started_is_told_without_the_url(

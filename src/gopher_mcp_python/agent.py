@@ -157,6 +157,8 @@ class GopherAgent:
                 error.elicitation_cause = error.elicitation_cause or self._elicitor.take_cause()
                 raise
             cause = self._elicitor.take_cause()
+        if self._life.over:  # what it came to then came of answers that nobody gave
+            raise AgentError("Agent has been disposed while the run was under way")
         return outcome if outcome.elicitation_cause or cause is None else _with_cause(outcome, cause)
 
     def _run_and_ask(self, query: str, timeout_ms: int) -> RunOutcome:

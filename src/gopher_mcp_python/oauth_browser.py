@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shlex
 import subprocess
@@ -67,9 +68,20 @@ def browser_command(environ: Mapping[str, str], platform: str = sys.platform) ->
 
 
 def _named_browser(named: str) -> list[str]:
-    """The first usable command of BROWSER, a list of them in the platform's path syntax."""
+    """The first usable command of BROWSER, a list of them in the platform's path syntax. When none is, the reason is
+    the first one's."""
+    reasons = []
+    for entry in named.split(os.pathsep):
+        try:
+            return _browser_of(entry)
+        except Unavailable as reason:
+            reasons.append(reason)
+    raise reasons[0]
+
+
+def _browser_of(entry: str) -> list[str]:
     try:
-        words = shlex.split(named.split(os.pathsep)[0], posix=os.name != "nt")
+        words = shlex.split(entry, posix=os.name != "nt")
     except ValueError:
         raise Unavailable("BROWSER can't be read as a command") from None
     if not words:
@@ -106,6 +118,20 @@ def _opened_by(opener: Callable[[str], object], href: str) -> str:
     return getattr(opener, "__name__", type(opener).__name__)
 
 
+def _hold(process: subprocess.Popen[bytes]) -> None:
+    atexit.unregister(_let_go)
+    atexit.register(_let_go)
+    _HELD.append(process)
+
+
+def _let_go() -> None:
+    """The browser outlives this program, which is no news to anybody."""
+    while _HELD:
+        process = _HELD.pop()
+        if process.poll() is None:
+            process.returncode = 0  # so that nothing warns of it
+
+
 def _launch(command: list[str], href: str) -> str:
     if command == ["startfile"]:
         os.startfile(href)  # type: ignore[attr-defined, unused-ignore]
@@ -119,7 +145,7 @@ def _launch(command: list[str], href: str) -> str:
     try:
         code = process.wait(_FAILS_WITHIN)
     except subprocess.TimeoutExpired:
-        _HELD.append(process)
+        _hold(process)
         code = 0
     if code:
         raise Unavailable(f"{Path(command[0]).name} found no browser (exit code {code})")
