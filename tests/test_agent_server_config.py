@@ -212,6 +212,26 @@ def test_a_route_of_the_wrong_kind_is_named(route: Any) -> None:
         ServerConfig.fetch("key", route)
 
 
+@pytest.mark.parametrize(
+    "root",
+    [
+        "ftp://a.test",
+        "http://[::1",
+        "http:///x",
+        "http://a.test:99999",
+        "https://",
+        "http://user:s3cret@127.0.0.1:1",
+        "http://127.0.0.1:1/?key=s3cret",
+        "http://127.0.0.1:1/#s3cret",
+    ],
+)
+def test_an_unusable_root_is_refused_without_being_told(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOPHER_API_ROOT", root)
+    with pytest.raises(AgentError, match="GOPHER_API_ROOT must") as caught:
+        ServerConfig.fetch("key")
+    assert "s3cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("value", ["", " ", None, 1])
 def test_a_route_needs_a_value(value: Any) -> None:
     with pytest.raises(AgentError, match="must be a non-empty string"):

@@ -52,16 +52,30 @@ class ServerConfig:
 
 
 def _address(route: ServerConfigRoute | None) -> str:
-    from urllib.parse import urlencode, urlsplit
+    from urllib.parse import urlencode
 
     root = os.environ.get("GOPHER_API_ROOT", "").strip()
     if not root:
         testing = os.environ.get("GOPHER_SDK_TEST", "").strip().lower() in ("1", "true", "yes", "on")
         root = _TEST_ROOT if testing else _ROOT
-    if urlsplit(root).scheme not in ("http", "https"):
-        raise AgentError("GOPHER_API_ROOT must begin with https:// (or http:// for a local test)")
+    _check_root(root)
     query = "" if route is None else "?" + urlencode({route.key: route.value})
     return root.rstrip("/") + _PATH + query
+
+
+def _check_root(root: str) -> None:
+    """Raises AgentError, without the address, which may hold a password."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(root)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not match, a port that is none
+        usable = False
+    if not usable:
+        raise AgentError("GOPHER_API_ROOT must begin with https:// (or http:// for a local test) and name a host")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise AgentError("GOPHER_API_ROOT must be an address alone: no user or password, no ? and no #")
 
 
 def _request(address: str, api_key: str) -> bytes:
