@@ -237,6 +237,16 @@ def test_a_variable_that_names_nothing(tmp_path: Path) -> None:
     assert found["why"] == f"{PATH} names no library that can be used ({tmp_path / 'nowhere'}: no such file or folder)"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the package of this test is for Linux")
+def test_an_installed_package_without_its_library_is_told_of(tmp_path: Path) -> None:
+    lib = tmp_path / PACKAGE.replace("-", "_") / "lib"
+    lib.mkdir(parents=True)
+    (lib.parent / "__init__.py").touch()
+    found = report({"PYTHONPATH": os.pathsep.join([str(tmp_path), children.environment()["PYTHONPATH"]])})
+    assert found["engine"] == "embedded"
+    assert found["why"].startswith(f"{PACKAGE} holds no library that can be used ({lib}: no libgopher-orch.so")
+
+
 # ---- For people -----------------------------------------------------------------------------------------------------
 
 

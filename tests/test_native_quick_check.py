@@ -206,3 +206,16 @@ def test_without_a_package_the_check_imports_next_to_nothing() -> None:
     assert mine == [f"gopher_mcp_python.native{part}" for part in ("", ".names", ".packages", ".quick")]
     assert found["said"] == []
     assert found["milliseconds"] < 1  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("kind", "why"), [("folder", "Is a directory"), ("link", "No such file or directory")])
+def test_a_library_that_is_no_file_is_told_with_its_remedy(site: Path, kind: str, why: str) -> None:
+    lib = site / FOLDER / "lib"
+    lib.mkdir(parents=True)
+    (lib.parent / "__init__.py").touch()
+    library = lib / "libgopher-orch.so.0.1.39"
+    library.mkdir() if kind == "folder" else library.symlink_to(site / "nowhere")
+    assert quick_check() == (
+        f"The installed native package {PACKAGE} can't be used: libgopher-orch.so.0.1.39 can't be read ({why}). "
+        f"Next: pip install --force-reinstall {PACKAGE}"
+    )

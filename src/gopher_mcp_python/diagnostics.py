@@ -278,17 +278,22 @@ def _choice(native: dict[str, Any]) -> tuple[str | None, str]:
     if choice.engine == "embedded" and _requested() == "auto" and native["path"] and not native["opened"]:
         reason = next((place["reason"] for place in native["attempts"] if place["path"] == native["path"]), None)
         return choice.engine, f"the installed native library can't be used here: {reason}"
-    decided, named = _overriding(native) if choice.engine == "embedded" and _requested() == "auto" else (None, None)
-    if decided and named and not native["opened"]:
-        return choice.engine, f"{decided} names no library that can be used ({named['path']}: {named['reason']})"
+    if choice.engine == "embedded" and _requested() == "auto" and not native["path"]:
+        return choice.engine, _passed_over(native) or choice.why
     return choice.engine, choice.why
 
 
-def _overriding(native: dict[str, Any]) -> tuple[str | None, dict[str, Any] | None]:
-    """The variable that decided the search, and what became of the place that it names."""
+def _passed_over(native: dict[str, Any]) -> str | None:
+    """What became of the one place that counts, where it holds no library that can be used: the one that a variable
+    names, else the installed package."""
     variable = native["overridden_by"]
-    places = (place for place in native["attempts"] if place["found_via"] == variable and place["reason"])
-    return variable, next(places, None)
+    if not variable and not native["package"]:
+        return None
+    for place in native["attempts"]:
+        if place["found_via"] == (variable or "package") and place["reason"]:
+            where = f"{variable} names no library" if variable else f"{native['package']} holds no library"
+            return f"{where} that can be used ({place['path']}: {place['reason']})"
+    return None
 
 
 def _remedy(engine: str | None, requested: str, native: dict[str, Any], embedded: dict[str, Any]) -> str | None:

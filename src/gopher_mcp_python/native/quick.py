@@ -65,7 +65,10 @@ def _check_library(path: str, folder: str, platform: names.Platform) -> str | No
     from . import binary
     from .packages import package_version
 
-    wrong = binary.unfit(path, platform)
+    try:
+        wrong = binary.unfit(path, platform)
+    except OSError as error:  # a link to nothing, a folder, a file of somebody else's
+        wrong = f"{os.path.basename(path)} can't be read ({error.strerror or error})"
     if wrong:
         return _say(platform, f"can't be used: {wrong}", f"pip install --force-reinstall {platform.distribution}")
     version = names.version_in_name(os.path.basename(path), platform) or package_version(folder)
