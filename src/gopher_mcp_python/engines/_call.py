@@ -26,7 +26,7 @@ class LoopCall:
 
     def __init__(self, thread: LoopThread) -> None:
         self._thread = thread
-        self._changed = threading.Condition(threading.Lock())
+        self._changed = threading.Condition()  # reentrant: a signal handler may dispose on the thread that holds it
         self._requests: deque[LoopPending] = deque()
         self._open: set[LoopPending] = set()
         self._task: asyncio.Task[Any] | None = None

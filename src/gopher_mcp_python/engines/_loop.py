@@ -5,7 +5,8 @@ one that is slow must hold up its own agent only; and an agent's thread, sockets
 it. A thread costs some 0.2 ms to start, a session a hundred times that.
 
 The threads are daemons and are ended at exit, within EXIT_SECONDS for all of them together: a process never hangs on a
-server that does not answer.
+server that does not answer. Only a command that goes on after the end of its input gets a few seconds more, until it is
+killed: it would be left behind.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from typing import Any
 from ..errors import AgentError
 from ._call import ANSWER_SECONDS, LoopCall
 
-# Seconds that closing may take before what is left is cancelled, and that the exit of the process waits for all loops.
-CLOSE_SECONDS = 3.0
+# Seconds that closing may take before what is left is cancelled (a command that ignores the end of its input is killed
+# after 4), and that the exit of the process waits for all loops, and for those that have processes of their own.
+CLOSE_SECONDS = 8.0
 EXIT_SECONDS = 1.0
+EXIT_WITH_PROCESSES_SECONDS = 6.0
 _live: weakref.WeakSet[LoopThread] = weakref.WeakSet()
 
 
@@ -36,7 +39,8 @@ class LoopThread:
         self._pid = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._closed = False
-        self._lock = threading.Lock()
+        self.has_processes = False  # child processes, which would outlive this one
+        self._lock = threading.RLock()  # a signal handler or a finaliser may close on the thread that holds it
         self._calls: set[LoopCall] = set()
         self._answers_until = 0.0  # time.monotonic(), until which answers of calls that were given up are on their way
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -137,9 +141,10 @@ def _at_exit() -> None:
     threads = [thread for thread in list(_live) if not thread.inherited]
     for thread in threads:
         thread.close(_nothing)  # one that is closing already needs no more than its time
-    deadline = time.monotonic() + EXIT_SECONDS
+    began = time.monotonic()
     for thread in threads:
-        thread.join(max(0.0, deadline - time.monotonic()))
+        seconds = EXIT_WITH_PROCESSES_SECONDS if thread.has_processes else EXIT_SECONDS
+        thread.join(max(0.0, began + seconds - time.monotonic()))
 
 
 async def _nothing() -> None:

@@ -24,7 +24,7 @@ class LoopPending:
     def __init__(self, request: GopherAgentElicitationRequest, limit_ms: int, loop: asyncio.AbstractEventLoop) -> None:
         self.request = request
         self._loop = loop
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._answer: asyncio.Future[GopherAgentElicitationResponse] = loop.create_future()
         self._is_open = True
         self._on_end: Callable[[LoopPending], None] | None = None

@@ -122,5 +122,3 @@ class Run:
             self._on_event(GopherAgentEvent(kind, self.id, self.iteration, data))
         except Exception as error:
             _log.warning("on_event raised %s: %s", type(error).__name__, redact_text(str(error))[:300])
-
-

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ..errors import AgentError
 from ..providers import make_provider
+from ..toolset.connection import StdioConnection
 from ..toolset.explain import place
 from ..toolset.quiet import hush
 from ..toolset.session import Protocol
@@ -89,6 +90,7 @@ class EmbeddedAgent:
         protocol = _protocol()
         asker = self._asker if self._spec.elicitor.enabled else None
         self._toolsets = [Toolset(connection, asker, protocol=protocol) for connection in connections]
+        self._thread.has_processes = any(isinstance(connection, StdioConnection) for connection in connections)
         self._wait(self._connect, CREATE_TIMEOUT_MS, f"connecting to {', '.join(map(place, connections))}"[:300])
 
     def run(self, query: str, timeout_ms: int) -> RunOutcome:
@@ -143,5 +145,5 @@ class EmbeddedAgent:
         self._tools = Tools(self._toolsets)
 
     async def _close(self) -> None:
-        await self._provider.aclose()
-        await asyncio.gather(*(toolset.aclose() for toolset in self._toolsets), return_exceptions=True)
+        closing = (self._provider.aclose(), *(toolset.aclose() for toolset in self._toolsets))
+        await asyncio.gather(*closing, return_exceptions=True)

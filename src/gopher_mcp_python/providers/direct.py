@@ -16,8 +16,8 @@ _MAX_LISTED = 40
 class DirectProvider:
     """Calls the one tool that the query names and answers with its result.
 
-        get mail profile, using get_gmail_users_get_profile
-        create_event {"title": "Lunch", "minutes": 45}
+    get mail profile, using get_gmail_users_get_profile
+    create_event {"title": "Lunch", "minutes": 45}
     """
 
     async def answer(self, run: ProviderRun) -> str:

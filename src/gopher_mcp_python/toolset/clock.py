@@ -21,7 +21,7 @@ class PausableClock:
     """
 
     def __init__(self, seconds: float | None) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may end what its own thread is looking at
         self._budget = seconds
         self._since: float | None = None
         self._pauses = 0

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 # Seconds for connecting, sending and getting a connection from the pool (the SDK's own default). Reading has no limit
 # here: a server may hold a stream open for as long as its user needs, and each call has a clock of its own.
 HTTP_TIMEOUT_SECONDS = 30.0
+# Seconds for the receipt of a message that no answer follows: the SDK sends nothing else until it has come, so a server
+# that keeps it back would stop the whole session.
+RECEIPT_SECONDS = 10.0
 GOODBYE_SECONDS = 1.0
+# The largest event of a stream, in bytes. A tool's result is one event, images and files included.
+MAX_EVENT_BYTES = 256 * 1024 * 1024
 SESSION_HEADER = "mcp-session-id"
 
 
@@ -100,6 +105,7 @@ async def open_transport(connection: Connection, farewell: Farewell) -> AsyncIte
             args=list(connection.args),
             env=dict(connection.env) if connection.env is not None else None,
             cwd=connection.cwd,
+            encoding_error_handler="replace",  # one stray byte must not end the whole stream
         )
         async with stdio_client(parameters) as streams:
             yield streams
@@ -117,7 +123,10 @@ async def open_transport(connection: Connection, farewell: Farewell) -> AsyncIte
         # The SDK's own goodbye has no time limit and logs a refusal as a warning, so it is said here.
         async with http_client(connection, farewell.note) as client:
             async with streamable_http_client(
-                connection.url, http_client=client, terminate_on_close=False
+                connection.url,
+                http_client=client,
+                terminate_on_close=False,
+                max_sse_event_size=MAX_EVENT_BYTES,
             ) as streams:
                 yield streams
             await farewell.say(client, connection.url)
@@ -130,8 +139,17 @@ def http_client(connection: HttpConnection, *hooks: Callable[[Any], Awaitable[No
     return httpx2.AsyncClient(
         headers=dict(connection.headers),
         timeout=httpx2.Timeout(HTTP_TIMEOUT_SECONDS, read=None),
-        event_hooks={"response": [_note_status, *hooks]},
+        event_hooks={"request": [_limit_receipt], "response": [_note_status, *hooks]},
     )
+
+
+async def _limit_receipt(request: httpx2.Request) -> None:
+    """Answers to requests may take for ever; the receipt of a notification or of an answer of ours may not."""
+    if request.method != "POST":
+        return
+    head = request.content[:200]
+    if b'"method":"notifications/' in head or b'"method":' not in head:
+        request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": RECEIPT_SECONDS}
 
 
 async def _note_status(response: httpx2.Response) -> None:

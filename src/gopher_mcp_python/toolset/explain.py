@@ -10,11 +10,12 @@ from pydantic import ValidationError
 
 from ..errors import AgentError, ApiKeyError, ConnectionError
 from ..redaction import redact_text
-from .connection import Connection, HttpConnection
+from .connection import MAX_EVENT_BYTES, Connection, HttpConnection
 from .errors import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
     INVALID_REQUEST,
+    PARSE_ERROR,
     CallTimeoutError,
     ServerError,
     SessionLostError,
@@ -23,6 +24,10 @@ from .errors import (
 from .record import Record
 from .session import Session
 
+# What the SDK says where a server's answer is not MCP at all.
+_NO_ERROR_BODY = "Server returned an error response"
+_NOT_MCP = ("Unexpected content type", "Redirect to", "server answered a request with 202")
+_ENDPOINT = "Is this the address of an MCP endpoint (it often ends in /mcp)?"
 # Server texts are quoted up to here.
 _MAX_QUOTE = 500
 
@@ -59,11 +64,17 @@ async def _protocol_error(
     error: MCPError, record: Record, connection: Connection, session: Session | None, where: str
 ) -> AgentError:
     code, message = error.error.code, error.error.message
-    if record.tool is None and record.http_status is not None and record.http_status >= 400:
-        return ConnectionError(
-            f"{where} failed: the server answered with HTTP status {record.http_status}. Is this the address of an MCP "
-            "endpoint (it often ends in /mcp)?"
-        )
+    status = record.http_status
+    if status is not None and status >= 400 and (record.tool is None or message == _NO_ERROR_BODY):
+        text = f"{where} failed: the server answered with HTTP status {status}. {_status_remedy(status)}"
+        if record.tool is None:
+            return ConnectionError(text)
+        return ServerError(text, code=code, data=error.error.data)
+    if code == INVALID_REQUEST and message.startswith(_NOT_MCP):
+        kind = ConnectionError if record.tool is None else ToolsetError
+        return kind(f"{where} failed: the answer is no MCP message ({_quoted(message)}). {_ENDPOINT}")
+    if code == PARSE_ERROR and message.startswith("Failed to parse"):  # the SDK quotes what it could not read
+        return ToolsetError(f"{where} failed: the server's answer is not valid JSON-RPC. {_ENDPOINT}")
     if code == CONNECTION_CLOSED:
         return await _lost(message, connection, session, where, connecting=record.tool is None)
     text = f"{where} failed: {_quoted(message)} (error {code})"
@@ -82,8 +93,10 @@ async def _lost(
 ) -> AgentError:
     """The connection ended under the request. The session's own task knows why, a moment later."""
     reason, failure = "the connection was lost", None
+    if "exceeded" in message and "byte limit" in message:
+        return ToolsetError(f"{where} failed: the answer is larger than {MAX_EVENT_BYTES // 2**20} MB")
     if session is not None and message == "Connection closed":  # the SDK's text for a transport that is down
-        await session.ended()
+        await session.wait_ended()
         failure = session.failure
     if failure is not None and not isinstance(failure, MCPError):
         reason = _http_reason(failure)
@@ -116,6 +129,14 @@ def _refused_text(where: str, status: int) -> str:
     )
 
 
+def _status_remedy(status: int) -> str:
+    if status == 429:
+        return "It gets too many requests; try again later"
+    if status >= 500:
+        return "It, or a proxy before it, is in trouble; its own log says more"
+    return _ENDPOINT
+
+
 def _remedy(connection: Connection) -> str:
     if isinstance(connection, HttpConnection):
         return "Is the server running, and is the address right?"
@@ -135,5 +156,8 @@ def _http_reason(error: BaseException) -> str:
         "InvalidURL": "the URL is not valid",
         "UnsupportedProtocol": "the URL is not http or https",
         "HTTPStatusError": "the server refused the request",
+        "ReadTimeout": "the server did not confirm a message in time",
+        "WriteTimeout": "the server did not take the message in time",
+        "DecodingError": "the answer's content encoding (gzip or the like) is broken",
     }
     return known.get(name, name)

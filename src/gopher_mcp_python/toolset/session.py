@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
-from .connection import Connection, Farewell, open_transport
+from .connection import Connection, Farewell, StdioConnection, open_transport
 from .elicitation import Asker, InvalidElicitation, Prompt, key_of, read_request, wire_answer
 from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS
 from .record import Record, current_record
@@ -29,6 +29,9 @@ MAX_PAGES = 1000
 MAX_REMEMBERED = 200
 # Seconds that a session which is closed may take for its last answers, its DELETE and the end of its process.
 CLOSE_SECONDS = 3.0
+# The same for a command: the SDK gives it 2 s after its input has ended, 2 s after a SIGTERM to its process group, and
+# then kills the group. Cut short, that would leave the process behind.
+CLOSE_COMMAND_SECONDS = 7.0
 # Seconds that a transport which has broken takes to end.
 END_SECONDS = 0.5
 # Seconds that answers may take in all to leave before a session ends, and one answer from here to the wire.
@@ -57,6 +60,7 @@ class Session:
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner: asyncio.Task[None] | None = None
+        self._stopped = False
         self.failure: BaseException | None = None
         self.calls: set[Record] = set()
         self._farewell = Farewell()
@@ -72,12 +76,14 @@ class Session:
         try:
             await asyncio.shield(self._ready)
         except BaseException:
-            self._owner.cancel()
+            self._stop(self._owner)
             await asyncio.wait((self._owner,))
             raise
 
     async def close(self, *, forgotten: bool = False) -> None:
         """Withdraws open questions, says goodbye, ends the transport. Idempotent; bounded by CLOSE_SECONDS.
+
+        A session that is still being opened is given up.
 
         Args:
             forgotten: the server no longer knows the session, so there is nobody to say goodbye to.
@@ -86,16 +92,33 @@ class Session:
             return
         self._farewell.forgotten = forgotten
         self._closing.set()
-        await asyncio.wait((self._owner,), timeout=CLOSE_SECONDS)
+        if not self._ready.done():
+            self._stop(self._owner)
+        is_command = isinstance(self.connection, StdioConnection)
+        await asyncio.wait((self._owner,), timeout=CLOSE_COMMAND_SECONDS if is_command else CLOSE_SECONDS)
         if not self._owner.done():
-            self._owner.cancel()
+            self._stop(self._owner)
             await asyncio.wait((self._owner,), timeout=CLOSE_SECONDS)
+
+    def _stop(self, owner: asyncio.Task[None]) -> None:
+        """Cancels the transport's task, once: a second time would cut short how the SDK ends a server's process."""
+        if not self._stopped:
+            self._stopped = True
+            owner.cancel()
+
+    def lost(self) -> None:
+        """The server's stream has ended (its process, its connection): the next call needs a new session."""
+        self._closing.set()
 
     @property
     def alive(self) -> bool:
         return self._owner is not None and not self._owner.done() and not self._closing.is_set()
 
-    async def ended(self) -> None:
+    @property
+    def ended(self) -> bool:
+        return self._owner is not None and self._owner.done()
+
+    async def wait_ended(self) -> None:
         """Waits until the transport is down (after a lost connection), for `failure` to be known."""
         if self._owner is not None:
             await asyncio.wait((self._owner,), timeout=END_SECONDS)
@@ -139,9 +162,12 @@ class Session:
         except (MCPError, RuntimeError) as refused:
             if self._protocol == "handshake" or not _may_be_modern(refused):
                 raise
+            record = current_record() or Record()
+            status = record.http_status
             try:
                 await client.discover()
             except (MCPError, RuntimeError, ValueError):
+                record.http_status = status  # the first refusal is the one to tell of
                 raise refused from None
 
     # ---- requests --------------------------------------------------------------------------------------------------
@@ -209,8 +235,13 @@ class Session:
         raw = {"jsonrpc": "2.0", "id": request_id, "method": "elicitation/create", "params": params}
         try:
             request = read_request(
-                params, modes=self.modes, version=self.version, request_id=request_id, raw=raw,
-                server=self.connection.label, tool=record.tool,
+                params,
+                modes=self.modes,
+                version=self.version,
+                request_id=request_id,
+                raw=raw,
+                server=self.connection.label,
+                tool=record.tool,
             )
         except InvalidElicitation as error:
             raise MCPError(INVALID_PARAMS, str(error)) from None
@@ -256,9 +287,9 @@ class Session:
 
 
 def _may_be_modern(refused: BaseException) -> bool:
-    """A server that refused the handshake may have 2026-07-28 only; one that is gone or wants a login may not."""
-    record = current_record()
-    if record is not None and record.http_status in (401, 403):
+    """Whether a server that refused the handshake may have 2026-07-28 only: not one that is in trouble or wants a login."""
+    status = getattr(current_record(), "http_status", None) or 0
+    if status in (401, 403, 429) or status >= 500:
         return False
     return not isinstance(refused, MCPError) or refused.error.code != CONNECTION_CLOSED
 
@@ -274,4 +305,3 @@ def _not_a_cancellation(error: BaseException) -> BaseException:
     if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SystemExit):
         return MCPError(CONNECTION_CLOSED, "the session was closed")
     return error
-

@@ -58,6 +58,7 @@ class Toolset:
         self._protocol: Protocol = protocol
         self._main: Session | None = None
         self._second: Session | None = None
+        self._open_sessions: set[Session] = set()  # also those that are being opened, and replaced ones that still end
         self._modern_tools: set[str] = set()
         self._opening = asyncio.Lock()
         self._closed = False
@@ -84,9 +85,8 @@ class Toolset:
     async def aclose(self) -> None:
         """Withdraws what is still asked and closes the sessions. Idempotent."""
         self._closed = True
-        sessions = [session for session in (self._main, self._second) if session is not None]
         self._main = self._second = None
-        await asyncio.gather(*(session.close() for session in sessions))
+        await asyncio.gather(*(session.close() for session in self._open_sessions))
 
     async def list_tools(self) -> dict[str, types.Tool]:
         """Lists the tools anew. Raises as `connect`."""
@@ -117,6 +117,7 @@ class Toolset:
 
     async def _open(self, protocol: Protocol) -> Session:
         session = Session(self.connection, self._asker, protocol, _client_info())
+        self._open_sessions = {known for known in self._open_sessions if not known.ended} | {session}
         await session.open()
         if self._closed:  # meanwhile
             await session.close()
@@ -191,9 +192,7 @@ class Toolset:
                     f"({answer.action})"
                 )
 
-    async def _call_right_session(
-        self, name: str, arguments: dict[str, Any], record: Record
-    ) -> types.CallToolResult:
+    async def _call_right_session(self, name: str, arguments: dict[str, Any], record: Record) -> types.CallToolResult:
         if name in self._modern_tools:
             return await call_with_rounds(await self._modern_session(), name, arguments, record)
         session = await self._session()
@@ -242,4 +241,3 @@ def _client_info() -> types.Implementation:
     except PackageNotFoundError:  # run from a source tree
         own = "0"
     return types.Implementation(name="gopher-mcp-python", version=own)
-

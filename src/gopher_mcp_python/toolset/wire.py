@@ -30,6 +30,8 @@ class Questions(Protocol):
 
     def completed(self, params: Any) -> None: ...
 
+    def lost(self) -> None: ...
+
 
 class ElicitingDispatcher(JSONRPCDispatcher[TransportContext]):
     """Declares exactly the served modes, answers `elicitation/create`, notes completions and raw results."""
@@ -73,7 +75,10 @@ class ElicitingDispatcher(JSONRPCDispatcher[TransportContext]):
                 return True
             return on_notify_intercept(method, params) if on_notify_intercept is not None else False
 
-        await super().run(request, on_notify, intercept, task_status=task_status)
+        try:
+            await super().run(request, on_notify, intercept, task_status=task_status)
+        finally:
+            self._questions.lost()
 
     def _declare(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         if not self._questions.modes or params is None:
