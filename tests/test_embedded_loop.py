@@ -209,6 +209,43 @@ def test_cleanup_that_hangs_or_fails_does_not_keep_the_thread(monkeypatch: pytes
         assert not one._thread.is_alive()
 
 
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, RuntimeError])
+def test_loop_that_could_not_be_handed_over_is_ended(
+    monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
+) -> None:
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        if raised is KeyboardInterrupt:
+            start(thread)
+        raise raised
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(raised):
+        LoopThread("interrupted loop")
+    monkeypatch.undo()
+    for left in [thread for thread in threading.enumerate() if thread.name == "interrupted loop"]:
+        left.join(5)
+        assert not left.is_alive()
+
+
+def test_signal_handler_may_close_whatever_its_thread_was_doing(thread: LoopThread) -> None:
+    async def forever(call: LoopCall) -> None:
+        await asyncio.sleep(60)
+
+    call = thread.start(forever)
+    call.set_timeout(60_000)
+    done = threading.Event()
+
+    def inside() -> None:
+        with thread._lock, call._changed, call.clock._lock:  # as when a signal comes at the worst moment
+            thread.close(nothing)
+            done.set()
+
+    threading.Thread(target=inside, daemon=True).start()
+    assert done.wait(5)
+
+
 def test_nothing_is_left_after_equal_rounds() -> None:
     def round_of_calls() -> int:
         for _ in range(20):

@@ -44,7 +44,14 @@ class LoopThread:
         self._calls: set[LoopCall] = set()
         self._answers_until = 0.0  # time.monotonic(), until which answers of calls that were given up are on their way
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException as error:  # Ctrl-C while the thread starts: nobody would ever close it
+            if isinstance(error, RuntimeError):  # there is no thread
+                self._loop.close()
+            else:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+            raise
         _live.add(self)
 
     @property

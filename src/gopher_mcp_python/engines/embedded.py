@@ -83,8 +83,8 @@ class EmbeddedAgent:
         self._toolsets = toolsets
         self._tools = Tools([])
         self._turn = asyncio.Lock()
-        self._thread = LoopThread("gopher agent loop")
         self._asker = LoopAsker(spec.elicitor)
+        self._thread = LoopThread("gopher agent loop")  # last: it runs from now on
 
     def connect(self, connections: list[Any]) -> None:
         protocol = _protocol()

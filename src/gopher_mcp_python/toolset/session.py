@@ -287,7 +287,7 @@ class Session:
 
 
 def _may_be_modern(refused: BaseException) -> bool:
-    """Whether a server that refused the handshake may have 2026-07-28 only: not one that is in trouble or wants a login."""
+    """Whether a server that refused the handshake may have 2026-07-28 only; one that wants a login may not."""
     status = getattr(current_record(), "http_status", None) or 0
     if status in (401, 403, 429) or status >= 500:
         return False
