@@ -284,6 +284,12 @@ def test_a_run_that_comes_to_its_end_after_a_dispose_failed(engine: RecordingEng
         agent.run("q")
 
 
+@pytest.mark.parametrize("made", [None, 1, object()])
+def test_agents_are_made_by_the_factories_only(made: Any) -> None:
+    with pytest.raises(TypeError, match="create_with_"):
+        GopherAgent(made)
+
+
 def test_init_and_shutdown(engine: RecordingEngine) -> None:
     GopherAgent.shutdown()
     assert not GopherAgent.is_initialized()

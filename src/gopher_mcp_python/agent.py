@@ -56,8 +56,10 @@ class GopherAgent:
     """
 
     def __init__(self, made: Made) -> None:
-        """For the factories; call one of those."""
+        """For the factories; call one of those. Raises TypeError for anybody else."""
         global _initialized
+        if not isinstance(made, Made):
+            raise TypeError("a GopherAgent is made by GopherAgent.create or one of the create_with_* functions")
         self._life = Life(made.engine, made.server)
         self._life.watch(self)
         self._engine_name: EngineName = made.engine.name
