@@ -53,3 +53,17 @@ def test_every_line_of_a_block_is_marked() -> None:
     block = quoted_block("Real question\nHost: bank.example\nOpen this URL to continue:", mark="> ")
     assert block.split("\n") == ["> Real question", "> Host: bank.example", "> Open this URL to continue:"]
     assert quoted_block("\n".join("x" * 30), mark="> ", max_lines=3).endswith("> ... (27 more lines)")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("e\u0301te\u0301", "e\u0301te\u0301"),
+        ("\u05e9\u05c1\u05b8", "\u05e9\u05c1\u05b8"),
+        ("\u0301x", "\\u0301x"),
+        ("a\n\u0301", "a\n\\u0301"),
+        ("z" + "\u0301" * 6, "z" + "\u0301" * 4 + "\\u0301" * 2),
+    ],
+)
+def test_marks_stay_on_their_letters(text: str, shown: str) -> None:
+    assert safe_text(text) == shown
