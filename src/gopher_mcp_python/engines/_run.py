@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,16 +25,21 @@ _log = logging.getLogger("gopher_mcp_python.embedded")
 
 class Tools:
     """The tools of all servers under one roof. A name that two servers use keeps its first owner; the later one's tool
-    is `server__name`."""
+    is `server__name` (`server_2__name` where two servers are called the same)."""
 
     def __init__(self, toolsets: list[Toolset]) -> None:
         self._owners: dict[str, tuple[Toolset, str]] = {}
         self.specs: list[ToolSpec] = []
         for toolset in toolsets:
             for name, tool in toolset.tools.items():
-                shown = name if name not in self._owners else f"{toolset.connection.label}__{name}"
+                shown = self._free(name, toolset.connection.label)
                 self._owners[shown] = (toolset, name)
                 self.specs.append(ToolSpec(shown, tool.description or "", tool.input_schema))
+
+    def _free(self, name: str, server: str) -> str:
+        numbered = (f"{server}_{number}__{name}" for number in itertools.count(2))
+        candidates = itertools.chain((name, f"{server}__{name}"), numbered)
+        return next(candidate for candidate in candidates if candidate not in self._owners)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Raises ToolsetError."""

@@ -3,11 +3,56 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..errors import AgentError, ApiKeyError, ConnectionError, TimeoutError
 from ..redaction import redact_text
-from . import MAX_ITERATIONS
+from . import MAX_ITERATIONS, ToolSpec
+
+# What both vendors take as a tool's name; MCP servers may use dots, slashes and more.
+_LONGEST_NAME = 64
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class ToolNames:
+    """Names of tools as the vendors take them: odd characters become `_`, long ones are cut, each is unique."""
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self._vendor: dict[str, str] = {tool.name: tool.name for tool in tools if _fitting(tool.name) == tool.name}
+        self._own: dict[str, str] = dict(self._vendor)
+        for tool in tools:
+            if tool.name not in self._vendor:
+                name, number = _fitting(tool.name), 2
+                while name in self._own:
+                    suffix = f"_{number}"
+                    name, number = _fitting(tool.name)[: _LONGEST_NAME - len(suffix)] + suffix, number + 1
+                self._vendor[tool.name], self._own[name] = name, tool.name
+
+    def vendor(self, own: str) -> str:
+        return self._vendor[own]
+
+    def own(self, vendor: str) -> str:
+        """A name that a model made up stays as it is; calling it is an error that the model is told."""
+        return self._own.get(vendor, vendor)
+
+
+def _fitting(name: str) -> str:
+    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME]
+
+
+@contextmanager
+def reading_reply(vendor: str, variable: str) -> Iterator[None]:
+    """What a vendor's SDK hands over is unchecked: where it is no reply of a model, that is said. Raises AgentError."""
+    try:
+        yield
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise AgentError(
+            f"{vendor}: the answer is not what a model answers ({type(error).__name__}). Does {variable} lead to this "
+            "vendor's API, or to something compatible?"
+        ) from None
 
 
 def api_key(variable: str, provider: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from . import MAX_ITERATIONS, ProviderRun, ToolSpec
-from ._model import api_key, missing_extra, model_error, too_many_turns
+from ._model import ToolNames, api_key, missing_extra, model_error, reading_reply, too_many_turns
 
-_KEY = "ANTHROPIC_API_KEY"
+_KEY, _URL = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
 # The most that one turn may say; the vendor requires a limit.
 _MAX_TOKENS = 4096
 
@@ -28,7 +28,8 @@ class AnthropicProvider:
     async def answer(self, run: ProviderRun) -> str:
         """Raises ApiKeyError, ConnectionError, TimeoutError, AgentError."""
         messages: list[dict[str, Any]] = [{"role": "user", "content": run.query}]
-        tools = [_tool(tool) for tool in run.tools]
+        names = ToolNames(run.tools)
+        tools = [_tool(tool, names) for tool in run.tools]
         for _ in range(MAX_ITERATIONS):
             run.begin_iteration()
             reply = await self._turn(run, messages, tools)
@@ -38,7 +39,7 @@ class AnthropicProvider:
             if not uses:
                 run.end_iteration()
                 return "".join(block.text for block in reply.content if block.type == "text")
-            messages.append({"role": "user", "content": [await _use(run, block) for block in uses]})
+            messages.append({"role": "user", "content": [await _use(run, block, names) for block in uses]})
             run.end_iteration()
         raise too_many_turns("AnthropicProvider")
 
@@ -47,13 +48,16 @@ class AnthropicProvider:
             self._client = self._sdk.AsyncAnthropic(api_key=self._key)
         run.tell("llm_request", model=self._model, messages=len(messages))
         given: dict[str, Any] = {"tools": tools} if tools else {}
-        try:
-            reply = await self._client.messages.create(
-                model=self._model, max_tokens=_MAX_TOKENS, messages=messages, **given
-            )
-        except self._sdk.AnthropicError as error:
-            raise model_error(error, "Anthropic", _KEY, self._key) from None
-        run.tokens += reply.usage.input_tokens + reply.usage.output_tokens
+        with reading_reply("Anthropic", _URL):
+            try:
+                reply = await self._client.messages.create(
+                    model=self._model, max_tokens=_MAX_TOKENS, messages=messages, **given
+                )
+            except self._sdk.AnthropicError as error:
+                raise model_error(error, "Anthropic", _KEY, self._key) from None
+            if any(block.type == "tool_use" and not isinstance(block.input or {}, dict) for block in reply.content):
+                raise TypeError("a tool's input is not an object")
+            run.tokens += reply.usage.input_tokens + reply.usage.output_tokens
         run.tell("llm_response", model=self._model, finish_reason=reply.stop_reason)
         return reply
 
@@ -62,12 +66,12 @@ class AnthropicProvider:
             await self._client.close()
 
 
-def _tool(tool: ToolSpec) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)}
+def _tool(tool: ToolSpec, names: ToolNames) -> dict[str, Any]:
+    return {"name": names.vendor(tool.name), "description": tool.description, "input_schema": dict(tool.input_schema)}
 
 
-async def _use(run: ProviderRun, block: Any) -> dict[str, Any]:
-    answer = await run.call_tool(block.name, block.input or {}, errors_as_text=True)
+async def _use(run: ProviderRun, block: Any, names: ToolNames) -> dict[str, Any]:
+    answer = await run.call_tool(names.own(block.name), block.input or {}, errors_as_text=True)
     return {
         "type": "tool_result",
         "tool_use_id": block.id,

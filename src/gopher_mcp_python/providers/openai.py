@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from . import MAX_ITERATIONS, ProviderRun, ToolSpec
-from ._model import api_key, missing_extra, model_error, too_many_turns
+from ._model import ToolNames, api_key, missing_extra, model_error, reading_reply, too_many_turns
 
-_KEY = "OPENAI_API_KEY"
+_KEY, _URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 
 class OpenAIProvider:
@@ -27,7 +27,8 @@ class OpenAIProvider:
     async def answer(self, run: ProviderRun) -> str:
         """Raises ApiKeyError, ConnectionError, TimeoutError, AgentError."""
         messages: list[dict[str, Any]] = [{"role": "user", "content": run.query}]
-        tools = [_tool(tool) for tool in run.tools]
+        names = ToolNames(run.tools)
+        tools = [_tool(tool, names) for tool in run.tools]
         for _ in range(MAX_ITERATIONS):
             run.begin_iteration()
             message = await self._turn(run, messages, tools)
@@ -36,7 +37,7 @@ class OpenAIProvider:
                 return message.content or ""
             messages.append(message.model_dump(exclude_none=True))
             for call in message.tool_calls:
-                messages.append(await _use(run, call))
+                messages.append(await _use(run, call, names))
             run.end_iteration()
         raise too_many_turns("OpenAIProvider")
 
@@ -45,31 +46,34 @@ class OpenAIProvider:
             self._client = self._sdk.AsyncOpenAI(api_key=self._key)
         run.tell("llm_request", model=self._model, messages=len(messages))
         given: dict[str, Any] = {"tools": tools} if tools else {}
-        try:
-            reply = await self._client.chat.completions.create(model=self._model, messages=messages, **given)
-        except self._sdk.OpenAIError as error:
-            raise model_error(error, "OpenAI", _KEY, self._key) from None
-        if reply.usage is not None:
-            run.tokens += reply.usage.total_tokens
-        run.tell("llm_response", model=self._model, finish_reason=reply.choices[0].finish_reason)
-        return reply.choices[0].message
+        with reading_reply("OpenAI", _URL):
+            try:
+                reply = await self._client.chat.completions.create(model=self._model, messages=messages, **given)
+            except self._sdk.OpenAIError as error:
+                raise model_error(error, "OpenAI", _KEY, self._key) from None
+            message, reason = reply.choices[0].message, reply.choices[0].finish_reason
+            if any(call.type != "function" for call in message.tool_calls or ()):
+                raise TypeError("only functions were offered")
+            run.tokens += reply.usage.total_tokens if reply.usage is not None else 0
+        run.tell("llm_response", model=self._model, finish_reason=reason)
+        return message
 
     async def aclose(self) -> None:
         if self._client is not None:
             await self._client.close()
 
 
-def _tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
+def _tool(tool: ToolSpec, names: ToolNames) -> dict[str, Any]:
+    function = {"name": names.vendor(tool.name), "description": tool.description, "parameters": dict(tool.input_schema)}
     return {"type": "function", "function": function}
 
 
-async def _use(run: ProviderRun, call: Any) -> dict[str, Any]:
+async def _use(run: ProviderRun, call: Any, names: ToolNames) -> dict[str, Any]:
     try:
         arguments = json.loads(call.function.arguments or "{}")
         text = None if isinstance(arguments, dict) else "Error: the arguments are not a JSON object"
     except ValueError as error:
         text = f"Error: the arguments are not valid JSON: {error}"
     if text is None:
-        text = (await run.call_tool(call.function.name, arguments, errors_as_text=True)).text
+        text = (await run.call_tool(names.own(call.function.name), arguments, errors_as_text=True)).text
     return {"role": "tool", "tool_call_id": call.id, "content": text}
