@@ -132,6 +132,8 @@ class LoopCall:
         with self._changed:
             self._value, self._error, self._done = value, error, True
             self._changed.notify_all()
+        # Hands the interpreter over: the waiting thread goes on now, not when the loop has tidied up after the call.
+        time.sleep(0)
 
     def offer(self, pending: LoopPending) -> bool:
         """Puts a request before the waiter; False when nobody waits (any more)."""
