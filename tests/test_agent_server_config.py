@@ -18,6 +18,7 @@ from gopher_mcp_python import (
     ServerConfig,
     ServerConfigRoute,
     TimeoutError,
+    making,
     server_config,
 )
 from tests.support.servers import McpServer
@@ -236,3 +237,46 @@ def test_an_unusable_root_is_refused_without_being_told(root: str, monkeypatch: 
 def test_a_route_needs_a_value(value: Any) -> None:
     with pytest.raises(AgentError, match="must be a non-empty string"):
         ServerConfig.fetch("key", ServerConfigRoute("serverId", value))
+
+
+@pytest.mark.parametrize("form", ["servers", "nested", "mcpServers"])
+def test_headers_inside_a_configuration_go_by_the_same_rules(form: str, canary: Any) -> None:
+    """On both engines: the native library would send a line break as the beginning of another header."""
+    secret = canary.secret("configured-header")
+    entry = {"name": "mail", "url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": f"{secret}\r\nX-Other: 1"}}
+    text = json.dumps(
+        {
+            "servers": {"servers": [entry]},
+            "nested": {"data": {"servers": [{"name": "mail", "config": entry}]}},
+            "mcpServers": {"mcpServers": {"mail": entry}},
+        }[form]
+    )
+    with pytest.raises(ValueError, match="the header 'X-Key' holds a line break") as caught:
+        GopherAgent.create_with_server_config("DirectProvider", "direct", text)
+    assert secret not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "local"),
+    [
+        ({"command": "mail-server"}, True),
+        ({"config": {"command": "mail-server", "args": []}}, True),
+        ({"name": "command", "url": "https://mcp.example.test/"}, False),
+        ({"url": "https://mcp.example.test/", "description": '"command"'}, False),
+    ],
+)
+def test_only_a_configuration_with_a_command_needs_the_embedded_engine(entry: dict[str, Any], local: bool) -> None:
+    objects = list(making._objects(json.dumps({"servers": [entry]})))
+    assert (making._embedded_only("OpenAIProvider", objects) is not None) is local
+
+
+def test_a_configuration_nested_without_end_is_left_to_the_engine() -> None:
+    assert list(making._objects("[" * 100_000)) == []
+
+
+def test_a_token_in_a_servers_path_is_not_told(canary: Any) -> None:
+    secret = canary.secret("path-token")
+    with pytest.raises(ConnectionError) as caught:
+        GopherAgent.create_with_url("DirectProvider", "direct", f"http://127.0.0.1:9/s/{secret}/mcp")
+    assert secret not in str(caught.value)
+    assert "http://127.0.0.1:9/s/" in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from .elicitor import Elicitor
 from .engines import Choice, choose
 from .engines.base import CreateSpec, EngineAgent, Factory
 from .errors import AgentError
-from .runtime_options import CreateOptionsInput, GopherAgentCreateOptions, normalize_create_options
+from .runtime_options import CreateOptionsInput, GopherAgentCreateOptions, checked_headers, normalize_create_options
 
 if TYPE_CHECKING:
     from .config import GopherAgentConfig
@@ -44,13 +45,15 @@ def make(
     """Normalises, chooses the engine, signs in where needed, creates. Raises ValueError for options of the wrong kind,
     AgentError and its kinds for everything else."""
     _check_texts(provider=provider, model=model, **{_TARGET_NAMES.get(factory, "api_key"): target or api_key})
+    objects = list(_objects(target)) if factory == "json" else []
+    _check_headers(objects)
     options = options_for_agent(runtime_options)
     wanted = options.elicitation
     choice = choose(
         options.engine,
         explicit_elicitation=wanted.explicit,
         elicitation_enabled=wanted.enabled,
-        embedded_only=_embedded_only(factory, provider, target),
+        embedded_only=_embedded_only(provider, objects),
     )
     server = _label(factory, target)
     if choice.engine == "embedded" and factory in _ROUTE_KEYS:
@@ -62,13 +65,35 @@ def make(
     return Made(engine, elicitor, server, choice.why)
 
 
-def _embedded_only(factory: Factory, provider: str, target: str) -> str | None:
+def _embedded_only(provider: str, objects: list[dict[str, Any]]) -> str | None:
     """What of this agent the native library can't do at all."""
     if provider == "DirectProvider":
         return "DirectProvider exists only in the embedded engine"
-    if factory == "json" and '"command"' in target:
+    if any(isinstance(item.get("command"), str) and not item.get("url") for item in objects):
         return "local servers (a command instead of a URL) run only in the embedded engine"
     return None
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Every object in a server configuration, however deep; nothing where the engine will say that it is no JSON."""
+    try:
+        waiting = [json.loads(text)]
+    except (ValueError, RecursionError):
+        return
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            yield item
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+
+
+def _check_headers(objects: list[dict[str, Any]]) -> None:
+    """Headers that stand in a configuration go by the same rules as those of the options. Raises ValueError."""
+    for item in objects:
+        if isinstance(item.get("headers"), dict):
+            checked_headers(item["headers"])
 
 
 def options_for_agent(options: CreateOptionsInput) -> GopherAgentCreateOptions:

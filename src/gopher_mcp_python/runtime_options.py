@@ -282,8 +282,16 @@ def _checked_token(token: object) -> str | None:
 def _merged_headers(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
     if headers is not None and not isinstance(headers, Mapping):
         raise ValueError("runtime option headers must be a string mapping")
+    merged = checked_headers(headers or {})
+    if token is not None and not any(name.lower() == "authorization" for name in merged):
+        merged["Authorization"] = bearer(token)
+    return merged
+
+
+def checked_headers(headers: Mapping[Any, Any]) -> dict[str, str]:
+    """Headers that can be sent as they are. Raises ValueError naming the header, never showing its value."""
     merged: dict[str, str] = {}
-    for name, value in (headers or {}).items():
+    for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise ValueError("runtime option headers must be a string mapping")
         _refuse_what_cannot_be_sent(name, "a header name")
@@ -291,8 +299,6 @@ def _merged_headers(token: str | None, headers: Mapping[str, str] | None) -> dic
             raise ValueError(f"{name!r:.60} can't be a header name: those are letters, digits and hyphens")
         _refuse_what_cannot_be_sent(value, f"the header {name!r}")
         merged[name] = value.strip(" \t")  # which HTTP says is no part of it
-    if token is not None and not any(name.lower() == "authorization" for name in merged):
-        merged["Authorization"] = bearer(token)
     return merged
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import AgentError
 from ..events import GopherAgentEvent
 from ..providers import ToolAnswer, ToolSpec
-from ..redaction import redact_text
+from ..redaction import redacted_error
 from ..toolset.errors import SessionLostError, ToolsetError
 from ..toolset.results import result_text
 from .base import RunOutcome
@@ -74,10 +74,11 @@ class Run:
         try:
             text = await self._provider.answer(self)
         except Exception as error:
-            self.tell("run_completed", status="error", error=redact_text(str(error)))
+            self.tell("run_completed", status="error", error=redacted_error(error))
             if isinstance(error, AgentError):
                 raise
-            raise AgentError(f"the run failed: {type(error).__name__}: {redact_text(str(error))[:300]}") from error
+            # Without its cause: a traceback would show the text as it was.
+            raise AgentError(f"the run failed: {type(error).__name__}: {redacted_error(error)}") from None
         self.tell("run_completed", status="completed", final_answer=text, iteration_count=max(1, self.iteration))
         return RunOutcome(
             text, max(1, self.iteration), self.tokens, None, tuple(self._called), self._last_text, asker.asked
@@ -112,7 +113,7 @@ class Run:
         except SessionLostError:
             raise
         except AgentError as error:
-            self.tell("tool_result", tool=name, is_error=True, result=redact_text(str(error)))
+            self.tell("tool_result", tool=name, is_error=True, result=redacted_error(error))
             if not errors_as_text:
                 raise
             return ToolAnswer(f"Error: {error}", True)
@@ -127,4 +128,4 @@ class Run:
         try:
             self._on_event(GopherAgentEvent(kind, self.id, self.iteration, data))
         except Exception as error:
-            _log.warning("on_event raised %s: %s", type(error).__name__, redact_text(str(error))[:300])
+            _log.warning("on_event raised %s: %s", type(error).__name__, redacted_error(error))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..events import EVENT_KINDS, GopherAgentEvent
-from ..redaction import redact_text
+from ..redaction import redacted_error
 from .base import RunOutcome
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Recorder:
         try:
             self._on_event(GopherAgentEvent(name, run_id, iteration, data))
         except Exception as error:  # an observer's failure is not the run's
-            _log.warning("on_event failed for %s: %s: %s", name, type(error).__name__, redact_text(str(error))[:300])
+            _log.warning("on_event failed for %s: %s: %s", name, type(error).__name__, redacted_error(error))
 
     def unattended(self, pending: _bridge.PendingRequest) -> None:
         """A request while nobody waits for a call of this agent (the server's GET stream, between runs)."""

@@ -137,7 +137,8 @@ def http_client(connection: HttpConnection, *hooks: Callable[[Any], Awaitable[No
     import httpx2
 
     return httpx2.AsyncClient(
-        headers=dict(connection.headers),
+        # As bytes: the client itself takes no more than ASCII.
+        headers=[(name.encode(), value.encode()) for name, value in connection.headers.items()],
         timeout=httpx2.Timeout(HTTP_TIMEOUT_SECONDS, read=None),
         event_hooks={"request": [_limit_receipt], "response": [_note_status, *hooks]},
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import anyio
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from ..errors import AgentError, ApiKeyError, ConnectionError
-from ..redaction import redact_text
+from ..redaction import redact_text, redact_url
 from .connection import MAX_EVENT_BYTES, Connection, HttpConnection
 from .errors import (
     CONNECTION_CLOSED,
@@ -114,12 +114,11 @@ def _quoted(text: str) -> str:
 
 
 def place(connection: Connection) -> str:
-    """The server as it may be printed: no user-info, no query, no fragment."""
+    """The server as it may be printed: no user-info, no query, no fragment, no token in its path."""
     if not isinstance(connection, HttpConnection):
         return connection.label
     parts = urlsplit(connection.url)
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}"
+    return redact_url(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
 
 
 def _refused_text(where: str, status: int) -> str:
