@@ -8,6 +8,7 @@ import gc
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -145,7 +146,45 @@ def test_what_a_handler_sets_is_seen_by_no_other_agent() -> None:
             assert run(testkit.handle(testkit.Host(answer), answer="inline"), "elicit; foreign") == "1 1"
 
     contextvars.Context().run(fresh)
-    assert seen[0] == seen[2] == "nothing"
+    assert seen == ["nothing"] * 4
+
+
+def test_equal_variables_of_two_callers_are_not_mixed_up() -> None:
+    """Contexts with the very same variables are shared between agents; equal ones are not the same."""
+    boxed: contextvars.ContextVar[list[int]] = contextvars.ContextVar("boxed")
+    seen: list[list[int]] = []
+    mine: list[list[int]] = [[1], [1], [1]]
+
+    def caller(value: list[int]) -> None:
+        boxed.set(value)
+        handle = testkit.handle(testkit.Host(lambda request: seen.append(boxed.get()) or 1), answer="inline")
+        assert run(handle, "elicit") == "1"
+
+    for value in mine:
+        contextvars.copy_context().run(caller, value)
+    assert [id(value) for value in seen] == [id(value) for value in mine]
+
+
+def test_a_context_that_was_captured_is_not_kept() -> None:
+    class Held:
+        pass
+
+    held: contextvars.ContextVar[Held] = contextvars.ContextVar("held")
+
+    def caller() -> weakref.ref[Held]:
+        value = Held()
+        held.set(value)
+        handle = testkit.handle(testkit.Host(), answer="inline")
+        assert run(handle, "elicit") == "1"
+        handle.close()
+        return weakref.ref(value)
+
+    gone = contextvars.copy_context().run(caller)
+    gc.collect()
+    end = time.monotonic() + 5
+    while gone() is not None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert gone() is None
 
 
 # ---- Threads --------------------------------------------------------------------------------------------------------

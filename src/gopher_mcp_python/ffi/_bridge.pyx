@@ -7,9 +7,10 @@ _host.pxi. The parts are included so that there is one extension module and call
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.contextvars cimport PyContext_CopyCurrent, PyContext_Exit, PyContext_New
+from cpython.contextvars cimport PyContext_CopyCurrent, PyContext_Exit
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
+from cpython.weakref cimport PyWeakref_NewRef
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, strcmp

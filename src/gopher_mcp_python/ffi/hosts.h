@@ -18,11 +18,11 @@
 
 typedef struct gpy_host {
     PyObject *answer;         /* owned: host.inline_answer */
-    PyObject *run_context;    /* owned: contextvars of who runs the agent now; None: there are none */
+    PyObject *run_context;    /* owned: contextvars of who runs the agent now; often shared with others */
     PyObject *server;         /* owned: label put on each request; str or None */
     PyObject *event;          /* owned: host.event */
     PyObject *unattended;     /* owned: host.unattended; in a free entry: the next one */
-    PyObject *base_context;   /* owned: contextvars of who created the agent, or None */
+    PyObject *base_context;   /* owned: contextvars of who created the agent */
     atomic_ullong asked;      /* requests that reached Python */
     atomic_int references;
     atomic_flag lock;

@@ -201,12 +201,9 @@ static inline PyObject *gpy_text(const char *text) {
 
 /* ---- Context ----------------------------------------------------------------------------------------------------- */
 
-/* Enters the context of who called run(), or a copy of it while another callback is inside. The entered one, a new
- * reference for gpy_context_exit(), or NULL with an exception. */
+/* Enters a copy of the context of who called run(): two callbacks can be inside at once, and what a handler sets there
+ * is its own. The copy, a new reference for PyContext_Exit(), or NULL with an exception. */
 static inline PyObject *gpy_context_enter(PyObject *context) {
-    if (PyContext_Enter(context) == 0) return Py_NewRef(context);
-    if (!PyErr_ExceptionMatches(PyExc_RuntimeError)) return NULL;
-    PyErr_Clear();
     PyObject *copy = PyContext_Copy(context);
     if (copy && PyContext_Enter(copy)) Py_CLEAR(copy);
     return copy;
