@@ -125,11 +125,13 @@ def test_an_error_of_the_program_is_all_that_is_shown(
     assert ended.err.splitlines()[-1] == "RuntimeError: the program's own error" and ended.err.count("Traceback") == 1
 
 
+# Between two runs as well as in one: a run that begins when the agent is gone has nobody to tell so.
 EXIT_ANYWHERE = """
 agent = create()
 def run():
     while True:
         agent.run("plain")
+        time.sleep(0.002)
 threading.Thread(target=run, daemon=True).start()
 time.sleep(float(moment))
 """

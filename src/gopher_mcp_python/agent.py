@@ -14,6 +14,7 @@ from .authorization_text import url_to_ask_for
 from .elicitation import GopherAgentElicitationRequest
 from .elicitor import ask_now
 from .errors import AgentError, TimeoutError
+from .exiting import stand_still
 from .lifetime import Life
 from .making import Made, factory_of, is_sendable, make
 from .result import AgentResult, AgentResultStatus
@@ -151,6 +152,12 @@ class GopherAgent:
         )
 
     def _run(self, query: str, timeout_ms: int) -> RunOutcome:
+        try:
+            return self._run_and_tell(query, timeout_ms)
+        finally:
+            stand_still()
+
+    def _run_and_tell(self, query: str, timeout_ms: int) -> RunOutcome:
         limit = _checked_run(query, timeout_ms)
         with self._running(), self._elicitor.during_run():
             try:

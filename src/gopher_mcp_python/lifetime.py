@@ -8,6 +8,7 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING
 
+from . import exiting
 from .errors import AgentError
 
 if TYPE_CHECKING:
@@ -88,5 +89,6 @@ def _hook_once() -> None:
 
 
 def _end_all() -> None:
+    exiting.begin()
     for life in list(_LIVE):
         life.end()

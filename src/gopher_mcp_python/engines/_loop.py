@@ -21,6 +21,7 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from .. import exiting
 from ..errors import AgentError
 from ._call import ANSWER_SECONDS, LoopCall
 
@@ -145,6 +146,7 @@ def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _at_exit() -> None:
+    exiting.begin()
     threads = [thread for thread in list(_live) if not thread.inherited]
     for thread in threads:
         thread.close(_nothing)  # one that is closing already needs no more than its time

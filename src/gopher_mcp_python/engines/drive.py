@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from ..errors import AgentError, TimeoutError
+from ..exiting import stand_still
 from ..ffi import _bridge
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def drive(call: DrivenCall, elicitor: Elicitor, *, what: str) -> None:
     try:
         while True:
             wake = call.wait(0 if desk.can_start() else _SLICE_MS)
-            if wake in (_bridge.WAKE_DONE, _bridge.WAKE_CLOSED) and _process_ends():
-                threading.Event().wait()
+            if wake in (_bridge.WAKE_DONE, _bridge.WAKE_CLOSED):
+                stand_still()
             if wake == _bridge.WAKE_DONE:
                 elicitor.raise_interrupt()
                 return
@@ -60,12 +61,6 @@ def drive(call: DrivenCall, elicitor: Elicitor, *, what: str) -> None:
     except BaseException:
         call.leave()
         raise
-
-
-def _process_ends() -> bool:
-    """Whether this is a daemon thread after the end of the main thread. It has nobody to tell what became of its run:
-    it is stopped where it stands in a moment, and an exception would only be printed into the program's last output."""
-    return threading.current_thread().daemon and not threading.main_thread().is_alive()
 
 
 class _Desk:
