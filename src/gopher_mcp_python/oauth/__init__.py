@@ -1,0 +1,1 @@
+"""First-step OAuth: signing in to the MCP server itself. It has nothing to do with elicitation."""
