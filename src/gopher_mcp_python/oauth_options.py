@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 __all__ = ["GopherAgentOAuthOptions", "GopherAgentTokenRecord", "GopherAgentTokenStore", "normalize_oauth_options"]
 
 _LATEST = 10**15  # seconds; NaN is not below it either
+_AUTH_METHODS = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
 
 
 class GopherAgentTokenRecord:
@@ -55,8 +56,24 @@ class GopherAgentTokenStore(Protocol):
 class GopherAgentOAuthOptions:
     """First-step OAuth: signing in to the MCP server itself. It has nothing to do with elicitation.
 
-    `mode` is "auto" (also None) or "disabled"; the sign-in is skipped too when the caller sends an Authorization
-    header.
+    Attributes:
+        mode: "auto" (also None): when a server demands it; "disabled": never. A server whose requests carry an
+            Authorization header of the caller's own is never signed in to.
+        scopes: what to ask for; None: what the server asks for.
+        client_name: shown by authorization servers where a client registers itself.
+        redirect_uri: a loopback address (http://127.0.0.1, http://localhost) that is registered for `client_id`; a port
+            in it is used, else a free one. None: http://127.0.0.1 with a free port.
+        open_browser: None or True: open the sign-in page; False: only print its address.
+        token_store: where tokens are kept; None: GOPHER_MCP_TOKEN_STORE, else in memory, for this process.
+        client_id, client_secret: of a client that was registered beforehand.
+        token_endpoint_auth_method: how the client proves itself: "none", "client_secret_basic", "client_secret_post"
+            (the usual one is chosen when None), or "private_key_jwt".
+        client_metadata_url: https address of a client-ID metadata document; used where the authorization server
+            takes those.
+        grant: "authorization_code": a person signs in; "client_credentials": the program itself does, with
+            `client_id` and a secret or key.
+        private_key: PEM text, for "private_key_jwt".
+        timeout_ms: how long the person may take (in milliseconds; None: 10 minutes). It counts against no other limit.
     """
 
     def __init__(
@@ -67,8 +84,16 @@ class GopherAgentOAuthOptions:
         redirect_uri: str | None = None,
         open_browser: bool | None = None,
         token_store: GopherAgentTokenStore | None = None,
+        *,
+        client_id: str | None = None,
+        client_secret: str | None = None,
+        token_endpoint_auth_method: str | None = None,
+        client_metadata_url: str | None = None,
+        grant: Literal["authorization_code", "client_credentials"] | None = None,
+        private_key: str | None = None,
+        timeout_ms: int | None = None,
     ) -> None:
-        """Raises ValueError when a value is of the wrong kind."""
+        """Raises ValueError when a value is of the wrong kind, or two of them don't go together."""
         if mode not in (None, "auto", "disabled"):
             raise ValueError('oauth mode must be "auto" or "disabled"')
         if scopes is not None and not (isinstance(scopes, list) and all(isinstance(scope, str) for scope in scopes)):
@@ -77,15 +102,45 @@ class GopherAgentOAuthOptions:
             raise ValueError("oauth open_browser must be a boolean")
         if token_store is not None and not all(hasattr(token_store, name) for name in ("get", "set", "delete")):
             raise ValueError("oauth token_store must have the methods get, set and delete (see GopherAgentTokenStore)")
+        if token_endpoint_auth_method not in (None, *_AUTH_METHODS):
+            raise ValueError(f"oauth token_endpoint_auth_method must be one of {', '.join(_AUTH_METHODS)}")
+        if grant not in (None, "authorization_code", "client_credentials"):
+            raise ValueError('oauth grant must be "authorization_code" or "client_credentials"')
         self.mode = mode
         self.scopes = None if scopes is None else list(scopes)
         self.client_name = _optional_text(client_name, "oauth client_name")
         self.redirect_uri = _optional_text(redirect_uri, "oauth redirect_uri")
         self.open_browser = open_browser
         self.token_store = token_store
+        self.client_id = _optional_text(client_id, "oauth client_id") or None
+        self.client_secret = _optional_text(client_secret, "oauth client_secret") or None
+        self.token_endpoint_auth_method = token_endpoint_auth_method
+        self.client_metadata_url = _optional_text(client_metadata_url, "oauth client_metadata_url") or None
+        self.grant: Literal["authorization_code", "client_credentials"] = grant or "authorization_code"
+        self.private_key = _optional_text(private_key, "oauth private_key") or None
+        self.timeout_ms = _limit(timeout_ms)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        if self.client_secret and not self.client_id:
+            raise ValueError("oauth client_secret needs the client_id that it belongs to")
+        url = self.client_metadata_url
+        if url and not (url.startswith("https://") and url[8:].partition("/")[2]):
+            raise ValueError("oauth client_metadata_url must be an https address with a path")
+        needs_key = self.token_endpoint_auth_method == "private_key_jwt"
+        if needs_key != bool(self.private_key) or (needs_key and self.grant != "client_credentials"):
+            raise ValueError(
+                'oauth private_key and token_endpoint_auth_method "private_key_jwt" go together, and with the grant '
+                '"client_credentials"'
+            )
+        if self.grant == "client_credentials" and not (self.client_id and (self.client_secret or self.private_key)):
+            raise ValueError('oauth grant "client_credentials" needs client_id and client_secret or private_key')
 
     def __repr__(self) -> str:
-        return f"GopherAgentOAuthOptions(mode={self.mode!r}, scopes={self.scopes!r}, client_name={self.client_name!r})"
+        return (
+            f"GopherAgentOAuthOptions(mode={self.mode!r}, scopes={self.scopes!r}, client_name={self.client_name!r}, "
+            f"grant={self.grant!r})"
+        )
 
 
 def normalize_oauth_options(
@@ -96,8 +151,16 @@ def normalize_oauth_options(
         return options
     if not isinstance(options, Mapping):
         raise ValueError("oauth options must be a GopherAgentOAuthOptions instance or mapping")
-    names = ("mode", "scopes", "client_name", "redirect_uri", "open_browser", "token_store")
+    names = GopherAgentOAuthOptions.__init__.__annotations__.keys() - {"return"}
     return GopherAgentOAuthOptions(**known_entries(options, *names))
+
+
+def _limit(timeout_ms: object) -> int | None:
+    if timeout_ms is None:
+        return None
+    if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int) or not 0 < timeout_ms < _LATEST:
+        raise ValueError("oauth timeout_ms must be a whole number of milliseconds, more than 0")
+    return timeout_ms
 
 
 def known_entries(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
