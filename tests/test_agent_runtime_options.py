@@ -185,7 +185,8 @@ def test_oauth_options() -> None:
     for empty in ({}, {"unknown": 1}):
         options = normalize_oauth_options(empty)
         assert options is not None
-        assert list(vars(options).values()) == [None] * 6
+        given = {name: value for name, value in vars(options).items() if value is not None}
+        assert given == {"grant": "authorization_code"}
     scopes = ["mail"]
     options = GopherAgentOAuthOptions(scopes=scopes)
     scopes.append("other")
@@ -202,6 +203,15 @@ def test_oauth_options() -> None:
         ({"client_name": 3}, "client_name must be a string"),
         ({"redirect_uri": 3}, "redirect_uri must be a string"),
         ({"open_browser": "x"}, "open_browser must be a boolean"),
+        ({"token_endpoint_auth_method": "basic"}, "token_endpoint_auth_method must be one of none, client_secret_basic"),
+        ({"grant": "password"}, "grant must be"),
+        ({"client_secret": "x"}, "needs the client_id"),
+        ({"client_metadata_url": "https://host.test/"}, "https address with a path"),
+        ({"client_metadata_url": "http://host.test/client"}, "https address with a path"),
+        ({"grant": "client_credentials", "client_id": "x"}, "needs client_id and client_secret or private_key"),
+        ({"client_id": "x", "private_key": "x"}, "go together"),
+        ({"timeout_ms": 0}, "timeout_ms must be a whole number"),
+        ({"timeout_ms": True}, "timeout_ms must be a whole number"),
     ],
 )
 def test_oauth_options_are_checked(given: dict[str, Any], text: str) -> None:

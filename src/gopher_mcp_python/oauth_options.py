@@ -12,6 +12,10 @@ __all__ = ["GopherAgentOAuthOptions", "GopherAgentTokenRecord", "GopherAgentToke
 
 _LATEST = 10**15  # seconds; NaN is not below it either
 _AUTH_METHODS = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
+_NAMES = (
+    *("mode", "scopes", "client_name", "redirect_uri", "open_browser", "token_store", "client_id", "client_secret"),
+    *("token_endpoint_auth_method", "client_metadata_url", "grant", "private_key", "timeout_ms"),
+)
 
 
 class GopherAgentTokenRecord:
@@ -151,8 +155,7 @@ def normalize_oauth_options(
         return options
     if not isinstance(options, Mapping):
         raise ValueError("oauth options must be a GopherAgentOAuthOptions instance or mapping")
-    names = GopherAgentOAuthOptions.__init__.__annotations__.keys() - {"return"}
-    return GopherAgentOAuthOptions(**known_entries(options, *names))
+    return GopherAgentOAuthOptions(**known_entries(options, *_NAMES))
 
 
 def _limit(timeout_ms: object) -> int | None:
