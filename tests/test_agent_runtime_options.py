@@ -203,7 +203,7 @@ def test_oauth_options() -> None:
         ({"client_name": 3}, "client_name must be a string"),
         ({"redirect_uri": 3}, "redirect_uri must be a string"),
         ({"open_browser": "x"}, "open_browser must be a boolean"),
-        ({"token_endpoint_auth_method": "basic"}, "token_endpoint_auth_method must be one of none, client_secret_basic"),
+        ({"token_endpoint_auth_method": "basic"}, "must be one of none, client_secret_basic"),
         ({"grant": "password"}, "grant must be"),
         ({"client_secret": "x"}, "needs the client_id"),
         ({"client_metadata_url": "https://host.test/"}, "https address with a path"),
