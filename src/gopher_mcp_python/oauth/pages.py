@@ -26,7 +26,9 @@ p { margin:0; color:var(--soft); white-space:pre-line; }
 """
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 # The page may load nothing, run nothing, be framed by nobody; its own style is known by its hash.
-_POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _STROKES = {
     "ok": "m7.5 12.3 3 3 6-6.4",
     "no": "m8.5 8.5 7 7m0-7-7 7",
