@@ -312,14 +312,14 @@ def test_init_says_when_the_engine_that_is_asked_for_is_unknown(monkeypatch: pyt
 
 @pytest.mark.parametrize("timeout_ms", [float("nan"), float("inf"), "5", [1]])
 def test_a_run_limit_that_is_no_number_is_refused(timeout_ms: Any) -> None:
-    from gopher_mcp_python.agent import _checked_run
+    from gopher_mcp_python.runs import checked_run
 
     with pytest.raises(AgentError, match="timeout_ms must be a number"):
-        _checked_run("q", timeout_ms)
+        checked_run("q", timeout_ms)
 
 
 @pytest.mark.parametrize(("given", "used"), [(0, 0), (-5, 0), (0.5, 1), (10**400, 10**15), (None, 0)])
 def test_a_run_limit_becomes_one_that_clocks_take(given: Any, used: int) -> None:
-    from gopher_mcp_python.agent import _checked_run
+    from gopher_mcp_python.runs import checked_run
 
-    assert _checked_run("q", given) == used
+    assert checked_run("q", given) == used

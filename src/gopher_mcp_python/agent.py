@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from math import isfinite
+from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .authorization_text import url_to_ask_for
+from .awaiting import as_coroutine, on_a_thread
 from .elicitation import GopherAgentElicitationRequest
 from .elicitor import ask_now
 from .errors import AgentError, TimeoutError
 from .exiting import stand_still
 from .lifetime import Life
-from .making import Made, factory_of, is_sendable, make
+from .making import Made, factory_of, make
 from .result import AgentResult, AgentResultStatus
+from .runs import checked_run, is_inside, running, with_cause
+from .turns import Line
 
 if TYPE_CHECKING:
     from .config import GopherAgentConfig
@@ -27,21 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["GopherAgent"]
 
 _DEFAULT_TIMEOUT_MS = 60000
-_LONGEST_MS = 10**15  # more than any clock of an engine takes
 _initialized = False
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class _Run:
-    """A run in progress, as its handlers and events see it through their context. It lets go of the agent at its end:
-    contexts live on in what a run has started, and would keep a dropped agent from being released."""
-
-    __slots__ = ("agent",)
-
-    def __init__(self, agent: GopherAgent) -> None:
-        self.agent: GopherAgent | None = agent
-
-
-_runs: ContextVar[tuple[_Run, ...]] = ContextVar("gopher_mcp_runs", default=())
+def _awaited(factory: Callable[P, GopherAgent]) -> Callable[P, Coroutine[Any, Any, GopherAgent]]:
+    """A factory as a coroutine function. An agent that is made for a task that was cancelled is disposed of."""
+    return as_coroutine(factory, discard=lambda agent: agent.dispose())
 
 
 class GopherAgent:
@@ -54,6 +47,10 @@ class GopherAgent:
 
     Use it in a `with` statement or call `dispose()`. It may be used by several threads: runs of one agent are done one
     after another, in the order in which they came.
+
+    In a coroutine, use the same names with `_async` behind them, and `async with`: the work is done on a thread of its
+    own, where handlers run too, and the event loop goes on meanwhile. When the awaiting task is cancelled, so is what
+    is being asked, and an agent that was about to be made is disposed of.
     """
 
     def __init__(self, made: Made) -> None:
@@ -67,6 +64,7 @@ class GopherAgent:
         self._why = made.why
         self._elicitor = made.elicitor
         self._server = made.server
+        self._line = Line()
         _initialized = True
 
     # -- factories ---------------------------------------------------------------------------------------------------
@@ -124,6 +122,15 @@ class GopherAgent:
         """On one MCP server, by its URL."""
         return _made("url", provider, model, url, None, runtime_options)
 
+    create_async = staticmethod(_awaited(create))
+    create_with_api_key_async = staticmethod(_awaited(create_with_api_key))
+    create_with_server_config_async = staticmethod(_awaited(create_with_server_config))
+    create_with_server_id_async = staticmethod(_awaited(create_with_server_id))
+    create_with_server_name_async = staticmethod(_awaited(create_with_server_name))
+    create_with_gateway_id_async = staticmethod(_awaited(create_with_gateway_id))
+    create_with_gateway_name_async = staticmethod(_awaited(create_with_gateway_name))
+    create_with_url_async = staticmethod(_awaited(create_with_url))
+
     # -- runs --------------------------------------------------------------------------------------------------------
 
     def run(self, query: str, timeout_ms: int = _DEFAULT_TIMEOUT_MS) -> str:
@@ -151,6 +158,28 @@ class GopherAgent:
             elicitation_cause=outcome.elicitation_cause,
         )
 
+    async def run_async(self, query: str, timeout_ms: int = _DEFAULT_TIMEOUT_MS) -> str:
+        """Runs a query on a thread of its own and returns the answer; see `run` for `timeout_ms` and what it raises.
+
+        Runs of one agent are done in the order in which they are awaited. When the awaiting task is cancelled, what is
+        being asked is answered with cancel; the agent stays usable.
+        """
+        return await self._run_in_line(self.run, query, timeout_ms)
+
+    async def run_detailed_async(self, query: str, timeout_ms: int = _DEFAULT_TIMEOUT_MS) -> AgentResult:
+        """Like `run_async`, but failures come back as a result and not as an exception."""
+        return await self._run_in_line(self.run_detailed, query, timeout_ms)
+
+    async def _run_in_line(self, run: Callable[[str, int], T], query: str, timeout_ms: int) -> T:
+        place = self._line.join()
+
+        def in_turn() -> T:
+            if not is_inside(self):  # it would wait for the run that it is inside of, and is refused instead
+                place.wait()
+            return run(query, timeout_ms)
+
+        return await on_a_thread(in_turn, place=place)
+
     def _run(self, query: str, timeout_ms: int) -> RunOutcome:
         try:
             return self._run_and_tell(query, timeout_ms)
@@ -158,8 +187,8 @@ class GopherAgent:
             stand_still()
 
     def _run_and_tell(self, query: str, timeout_ms: int) -> RunOutcome:
-        limit = _checked_run(query, timeout_ms)
-        with self._running(), self._elicitor.during_run():
+        limit = checked_run(query, timeout_ms)
+        with running(self, self._life.engine), self._elicitor.during_run():
             try:
                 outcome = self._run_and_ask(query, limit)
             except AgentError as error:
@@ -168,7 +197,7 @@ class GopherAgent:
             cause = self._elicitor.take_cause()
         if self._life.over:  # what it came to then came of answers that nobody gave
             raise AgentError("Agent has been disposed while the run was under way")
-        return outcome if outcome.elicitation_cause or cause is None else _with_cause(outcome, cause)
+        return outcome if outcome.elicitation_cause or cause is None else with_cause(outcome, cause)
 
     def _run_and_ask(self, query: str, timeout_ms: int) -> RunOutcome:
         """The run, and once more where a tool gave nothing but a sign-in page and the person went there."""
@@ -188,24 +217,6 @@ class GopherAgent:
         if ask_now(self._elicitor, request, lambda: not self._life.over) != "accept":
             return outcome
         return self._life.engine().run(query, max(1, timeout_ms - spent) if timeout_ms else 0)
-
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        """Marks the context, so that a handler of this run can't start a run that would wait for it."""
-        outer = _runs.get()
-        if any(run.agent is self for run in outer):
-            raise AgentError(
-                "An elicitation handler or event callback can't run its own agent: that run would wait for this one. "
-                "Use another agent, or run it after this run has ended"
-            )
-        self._life.engine()  # refuses disposed and inherited agents before anything else happens
-        run = _Run(self)
-        token = _runs.set((*outer, run))
-        try:
-            yield
-        finally:
-            run.agent = None
-            _runs.reset(token)
 
     # -- life --------------------------------------------------------------------------------------------------------
 
@@ -231,6 +242,14 @@ class GopherAgent:
         return self
 
     def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.dispose()
+
+    async def __aenter__(self) -> GopherAgent:
+        return self
+
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.dispose()
@@ -266,21 +285,3 @@ def _made(
     factory: Factory, provider: str, model: str, target: str, api_key: str | None, options: CreateOptionsInput
 ) -> GopherAgent:
     return GopherAgent(make(factory, provider, model, target, api_key, options))
-
-
-def _checked_run(query: object, timeout_ms: object) -> int:
-    if not isinstance(query, str):
-        raise AgentError(f"Query execution failed: the query must be a string, not {type(query).__name__}")
-    if not is_sendable(query):
-        raise AgentError("Query execution failed: the query holds a NUL character or half of a surrogate pair")
-    if timeout_ms is None:
-        return 0
-    if not isinstance(timeout_ms, (int, float)) or (isinstance(timeout_ms, float) and not isfinite(timeout_ms)):
-        raise AgentError("Query execution failed: timeout_ms must be a number of milliseconds; 0 means no limit")
-    return max(0, int(min(timeout_ms, _LONGEST_MS))) or int(timeout_ms > 0)
-
-
-def _with_cause(outcome: RunOutcome, cause: BaseException) -> RunOutcome:
-    from dataclasses import replace
-
-    return replace(outcome, elicitation_cause=cause)

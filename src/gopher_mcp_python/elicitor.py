@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import Any, Literal, Protocol
 
+from . import stopping
 from .answered import AnsweredOnce, key_of
 from .answers import ACTION_OF, CANCEL, CODE_OF, DECLINE, Answer, answer_of
 from .elicitation import (
@@ -296,10 +297,11 @@ class _Lone:
 
 
 def ask_now(elicitor: Elicitor, request: GopherAgentElicitationRequest, wanted: Callable[[], bool]) -> str:
-    """Puts a request of our own (not a server's) to the agent's handler, by the same rules, while it is `wanted`.
-    Returns the action word."""
-    lone = _Lone(request, elicitor.timeout_ms, wanted)
-    if elicitor.needs_helper:
+    """Puts a request of our own (not a server's) to the agent's handler, by the same rules, while it is `wanted` and
+    not called off. Returns the action word."""
+    stop = stopping.CURRENT.get()
+    lone = _Lone(request, elicitor.timeout_ms, lambda: wanted() and not (stop is not None and stop.is_set()))
+    if elicitor.needs_helper or stop is not None:
         elicitor.answer_on_helper(lone)
         lone.wait()
         elicitor.raise_interrupt()

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from .awaiting import as_coroutine
 from .errors import AgentError, ApiKeyError, ConnectionError, TimeoutError
 
 __all__ = ["ServerConfig", "ServerConfigRoute"]
@@ -49,6 +50,8 @@ class ServerConfig:
         if route is not None and route.key not in _ROUTES:
             raise AgentError(f"Unknown server configuration route {route.key!r}; it is one of {', '.join(_ROUTES)}")
         return _checked(_request(_address(route), api_key.strip()))
+
+    fetch_async = staticmethod(as_coroutine(fetch))
 
 
 def _address(route: ServerConfigRoute | None) -> str:

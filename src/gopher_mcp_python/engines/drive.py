@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from .. import stopping
 from ..errors import AgentError, TimeoutError
 from ..exiting import stand_still
 from ..ffi import _bridge
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DrivenCall", "drive"]
 
-_SLICE_MS = 50  # how soon a signal or a handler's deadline is noticed
+_SLICE_MS = 50  # how soon a signal, a handler's deadline or `stopping.CURRENT` is noticed
 
 
 class DrivenCall(Protocol):
@@ -36,12 +37,14 @@ def drive(call: DrivenCall, elicitor: Elicitor, *, what: str) -> None:
     """Returns when the call is done; the caller then reads its outcome and leaves it.
 
     `what` names the call in messages ("the run"). Raises TimeoutError when the call's own time was up and AgentError
-    when its agent was disposed meanwhile; in both cases, and when a KeyboardInterrupt or SystemExit passes (from a
-    signal or from a handler), the call has been left: its open requests are cancelled and nobody waits for it any more.
+    when its agent was disposed meanwhile or the call was called off (`stopping.CURRENT`); in all these cases, and when
+    a KeyboardInterrupt or SystemExit passes (from a signal or from a handler), the call has been left: its open
+    requests are cancelled and nobody waits for it any more.
     """
     desk = _Desk(elicitor)
     try:
         while True:
+            stopping.check(what)
             wake = call.wait(0 if desk.can_start() else _SLICE_MS)
             if wake in (_bridge.WAKE_DONE, _bridge.WAKE_CLOSED):
                 stand_still()
@@ -65,10 +68,11 @@ def drive(call: DrivenCall, elicitor: Elicitor, *, what: str) -> None:
 
 class _Desk:
     """Requests of one call, answered one after another: on this thread, or on a helper thread when the handler is the
-    caller's own and has a time limit (a helper can be left behind, this thread can't)."""
+    caller's own and has a time limit or the call may be called off (a helper can be left behind, this thread can't)."""
 
     def __init__(self, elicitor: Elicitor) -> None:
         self._elicitor = elicitor
+        self._beside = elicitor.needs_helper or stopping.CURRENT.get() is not None
         self._waiting: deque[Pending] = deque()
         self._helper: threading.Thread | None = None
         self._helped: Pending | None = None
@@ -85,7 +89,7 @@ class _Desk:
         if not self.can_start():
             return
         pending = self._waiting.popleft()
-        if self._elicitor.needs_helper:
+        if self._beside:
             self._helped = pending
             self._helper = self._elicitor.answer_on_helper(pending)
         else:

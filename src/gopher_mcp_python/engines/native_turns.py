@@ -7,13 +7,15 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .. import stopping
 from ..errors import AgentError
 
 _SLICE = 0.2  # seconds between looks at signals, where a lock's wait does not notice them (Windows)
 
 
 class Turns:
-    """A queue of runs. Waiting ends when it is one's turn, at Ctrl-C (which passes), or when the agent is disposed."""
+    """A queue of runs. Waiting ends when it is one's turn, at Ctrl-C (which passes), when the agent is disposed, or
+    when the run is called off."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,8 +48,10 @@ class Turns:
                 return
             self._waiting.append(ticket)
         try:
-            while not ticket.wait(_SLICE):
-                pass
+            with stopping.waking(ticket.set):
+                while not ticket.wait(_SLICE):
+                    pass
+            stopping.check("the run")
             with self._lock:
                 self._refuse_closed()
         except BaseException:
