@@ -1,6 +1,7 @@
 # make test     what every change must pass        make test-long   everything, with the long stress tests
 # make demo     the main job in one command        make bench       figures against the published package
 # make lint     ruff, mypy --strict                make dist        sdist and wheel, tested outside the source tree
+# make conformance    the public MCP conformance suite: every client scenario with its result
 # make clean    removes what these made
 #
 # Needs python3 (3.10+) with venv, its headers and a C compiler; says what is missing. All else goes into .venv by pip.
@@ -10,7 +11,7 @@ VENV ?= .venv
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help system build test test-long demo bench lint dist clean
+.PHONY: help system build test test-long demo bench conformance lint dist clean
 
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --disable-pip-version-check -qq
@@ -51,6 +52,10 @@ demo: build
 
 bench: build
 	@$(bin)/python -m benchmarks
+
+conformance: build
+	@echo "== conformance"
+	@$(bin)/python -m tests.conformance
 
 lint: build
 	@echo "== lint"

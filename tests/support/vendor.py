@@ -57,7 +57,7 @@ def absent(reason: str) -> NoReturn:
 
 
 @contextmanager
-def _locked(name: str) -> Iterator[None]:
+def locked(name: str) -> Iterator[None]:
     with open(cache() / f".{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -79,7 +79,7 @@ def wheel(version: str = NEWEST) -> Path:
     """The downloaded wheel of one published version."""
     _check_machine()
     folder = cache() / "wheels"
-    with _locked("wheels"):
+    with locked("wheels"):
         found = sorted(folder.glob(f"{FOLDER}-{version}-*.whl"))
         if not found:
             with tempfile.TemporaryDirectory(dir=cache()) as fresh:
@@ -98,7 +98,7 @@ def package(version: str = NEWEST) -> Path:
     """The unpacked wheel: a folder that can be put on `sys.path`."""
     archive = wheel(version)
     folder = cache() / "native" / version
-    with _locked(f"native-{version}"):
+    with locked(f"native-{version}"):
         if not folder.is_dir():
             fresh = folder.with_name(f"{version}.part")
             shutil.rmtree(fresh, ignore_errors=True)
@@ -122,7 +122,7 @@ def openssl11() -> Path:
     """The folder with libcrypto.so.1.1 and libssl.so.1.1."""
     _check_machine()
     script = Path(__file__).with_name("openssl11.sh")
-    with _locked("openssl11"):
+    with locked("openssl11"):
         return Path(_run(["sh", str(script), str(cache() / "openssl11")]).splitlines()[-1])
 
 

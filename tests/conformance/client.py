@@ -1,0 +1,78 @@
+"""What the conformance suite starts for each scenario: an agent on its server, and one tool call.
+
+usage: python -m tests.conformance.client SERVER_URL
+    MCP_CONFORMANCE_SCENARIO    the scenario's name
+    MCP_CONFORMANCE_CONTEXT     what it gives to its client beforehand, as JSON: credentials, keys
+
+Everything goes through the public interface, as a program of anybody's would do it; the authorization page is opened by
+`BROWSER`, as on a desktop. Ends with exit code 1 when the agent can't be made or its run fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from gopher_mcp_python import (
+    AgentError,
+    GopherAgent,
+    GopherAgentCreateOptions,
+    GopherAgentElicitationRequest,
+    GopherAgentElicitationResponse,
+    GopherAgentOAuthOptions,
+)
+
+# A client-ID metadata document that the scenario's authorization server takes for known; nobody fetches it.
+METADATA_URL = "https://conformance-test.local/client-metadata.json"
+QUERIES = {
+    "initialize": None,
+    "tools_call": 'add_numbers {"a": 5, "b": 3}',
+    "elicitation-sep1034-client-defaults": "test_client_elicitation_defaults",
+    "sse-retry": "test_reconnection",
+}
+AUTH_QUERY = "test-tool"  # the one tool of the servers of all auth scenarios
+
+
+def accept_defaults(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+    """A person who leaves every field of the form as the server filled it in."""
+    fields = (request.requested_schema or {}).get("properties", {})
+    content = {name: field["default"] for name, field in fields.items() if "default" in field}
+    return GopherAgentElicitationResponse("accept", content)
+
+
+def sign_in(scenario: str, context: dict[str, Any]) -> GopherAgentOAuthOptions:
+    """What somebody would configure who was given this context."""
+    options: dict[str, Any] = {name: context[name] for name in ("client_id", "client_secret") if name in context}
+    if scenario == "auth/basic-cimd":
+        options["client_metadata_url"] = METADATA_URL
+    if scenario.startswith("auth/client-credentials"):
+        options["grant"] = "client_credentials"
+    if "private_key_pem" in context:
+        options |= {"token_endpoint_auth_method": "private_key_jwt", "private_key": context["private_key_pem"]}
+    return GopherAgentOAuthOptions(**options)
+
+
+def main(url: str) -> int:
+    scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    os.environ["BROWSER"] = shlex.join([sys.executable, "-I", "-S", str(Path(__file__).with_name("browser.py"))])
+    options = GopherAgentCreateOptions(
+        oauth=sign_in(scenario, context), elicitation={"handler": accept_defaults}, engine="embedded"
+    )
+    query = QUERIES.get(scenario, AUTH_QUERY)
+    try:
+        with GopherAgent.create_with_url("DirectProvider", "none", url, options) as agent:
+            if query is not None:
+                print(agent.run(query))
+    except AgentError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[-1]))
