@@ -34,6 +34,9 @@ if TYPE_CHECKING:
         UnsafeUrlError,
     )
     from .events import GopherAgentEvent
+    from .oauth.filestore import FileTokenStore
+    from .oauth.keyring_store import KeyringTokenStore
+    from .oauth.stores import MemoryTokenStore, TokenStoreError
     from .result import AgentResult, AgentResultBuilder, AgentResultStatus
     from .runtime_options import (
         GopherAgentCreateOptions,
@@ -54,6 +57,7 @@ __all__ = [
     "ApiKeyError",
     "ConnectionError",
     "ElicitationWarning",
+    "FileTokenStore",
     "GopherAgent",
     "GopherAgentConfig",
     "GopherAgentConfigBuilder",
@@ -68,10 +72,13 @@ __all__ = [
     "GopherAgentRuntimeOptions",
     "GopherAgentTokenRecord",
     "GopherAgentTokenStore",
+    "KeyringTokenStore",
+    "MemoryTokenStore",
     "NativeMismatchWarning",
     "ServerConfig",
     "ServerConfigRoute",
     "TimeoutError",
+    "TokenStoreError",
     "UnsafeUrlError",
     "__version__",
     "diagnose",
@@ -101,6 +108,9 @@ _HOMES = {
         "UnsafeUrlError",
     ),
     "events": ("GopherAgentEvent",),
+    "oauth.filestore": ("FileTokenStore",),
+    "oauth.keyring_store": ("KeyringTokenStore",),
+    "oauth.stores": ("MemoryTokenStore", "TokenStoreError"),
     "result": ("AgentResult", "AgentResultBuilder", "AgentResultStatus"),
     "runtime_options": (
         "GopherAgentCreateOptions",

@@ -1,4 +1,4 @@
-"""The command `gopher-mcp`: run a query, look what works on this machine, see the demo.
+"""The command `gopher-mcp`: run a query, sign out, look what works on this machine, see the demo.
 
 Exit codes: 0 done; 1 it failed, with one line that says why and what to do; 2 the command line was wrong;
 130 ended with Ctrl-C.
@@ -14,13 +14,14 @@ from importlib import import_module
 
 from .failures import EXIT_FAILED, EXIT_INTERRUPTED, UsageError, explain
 
-_COMMANDS = ("run", "doctor", "demo")
+_COMMANDS = ("run", "logout", "doctor", "demo")
 
 _EPILOG = """\
 exit codes: 0 done, 1 failed, 2 wrong command line, 130 ended with Ctrl-C
 
   gopher-mcp demo                                   see a sign-in in the middle of a tool call
   gopher-mcp run https://host/mcp "query"           run one query against an MCP server
+  gopher-mcp logout https://host/mcp                delete the tokens that a sign-in left on this machine
   gopher-mcp doctor                                 what works on this machine, and what to do about the rest
 """
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from ..runtime_options import TOKEN_STORE_NAMES, GopherAgentTokenStore
 from .failures import UsageError
 
 DEFAULT_PROVIDER = "DirectProvider"
@@ -73,6 +74,16 @@ def add_credentials(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_token_store(parser: argparse.ArgumentParser) -> None:
+    """--token-store."""
+    parser.add_argument(
+        "--token-store",
+        choices=TOKEN_STORE_NAMES,
+        help="where the tokens of a sign-in are kept (default: $GOPHER_MCP_TOKEN_STORE, else the system's keyring "
+        "where it can be used, else an encrypted file)",
+    )
+
+
 def model(args: argparse.Namespace) -> str:
     """The model's name; only DirectProvider does without one."""
     if args.model:
@@ -113,6 +124,14 @@ def token(args: argparse.Namespace) -> str | None:
     if not line:
         raise UsageError("--token -: nothing came from standard input")
     return line
+
+
+def token_store(args: argparse.Namespace) -> GopherAgentTokenStore:
+    """The store that --token-store or the variable names; otherwise one that outlives this command."""
+    from ..oauth.stores import KeyringOrFileTokenStore, default_name, resolve_store
+
+    name = args.token_store or default_name()
+    return resolve_store(name) if name else KeyringOrFileTokenStore()
 
 
 def headers(args: argparse.Namespace) -> dict[str, str]:

@@ -1,0 +1,261 @@
+"""Token stores: what they share, the one in memory, and the choice by name.
+
+A store keeps `GopherAgentTokenRecord`s under text keys. Keys begin with the server's address, so that a person can sign
+out of a server: "https://host:8443/mcp#<hash>" (see `belongs_to`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from urllib.parse import urlsplit
+
+from ..errors import AgentError
+from ..runtime_options import TOKEN_STORE_NAMES, GopherAgentTokenRecord, GopherAgentTokenStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typing_extensions import Self
+
+    from .filestore import FileTokenStore
+    from .keyring_store import KeyringTokenStore
+
+__all__ = [
+    "KeyringOrFileTokenStore",
+    "ListingTokenStore",
+    "MemoryTokenStore",
+    "TokenStoreError",
+    "address_of",
+    "belongs_to",
+    "canonical_address",
+    "default_name",
+    "record_fields",
+    "record_from",
+    "resolve_store",
+    "stored_outside",
+]
+
+STORE_VARIABLE = "GOPHER_MCP_TOKEN_STORE"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class TokenStoreError(AgentError):
+    """A token store can't be read or written. The text names the store and the remedy, never what is in it."""
+
+
+@runtime_checkable
+class ListingTokenStore(GopherAgentTokenStore, Protocol):
+    """A token store that can say what it holds, as the three of this package do."""
+
+    async def keys(self) -> list[str]: ...
+
+    async def clear(self) -> int: ...
+
+
+class SharedByCopies:
+    """A store is one place: a copy of its object, or of the options that hold it, means the same place."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+
+class MemoryTokenStore(SharedByCopies):
+    """Tokens in this process's memory, gone at its end. Every method may be called from any thread and event loop."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._records: dict[str, dict[str, Any]] = {}
+
+    async def get(self, key: str) -> GopherAgentTokenRecord | None:
+        """The record under `key`, a copy; None when there is none."""
+        with self._lock:
+            fields = self._records.get(key)
+        return None if fields is None else record_from(fields)
+
+    async def set(self, key: str, token: GopherAgentTokenRecord) -> None:
+        """Keeps a copy of the record. Raises TypeError when it is none, ValueError when its values can't be kept."""
+        fields = record_fields(key, token)
+        with self._lock:
+            self._records[key] = fields
+
+    async def delete(self, key: str) -> None:
+        """Forgets the record under `key`, if there is one."""
+        with self._lock:
+            self._records.pop(key, None)
+
+    async def keys(self) -> list[str]:
+        """The keys of all records, sorted."""
+        with self._lock:
+            return sorted(self._records)
+
+    async def clear(self) -> int:
+        """Forgets everything; returns how many records there were."""
+        with self._lock:
+            count = len(self._records)
+            self._records.clear()
+        return count
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError("a MemoryTokenStore can't be pickled: its tokens would be written in the clear")
+
+    def __repr__(self) -> str:
+        return f"<MemoryTokenStore, {len(self._records)} record(s)>"
+
+
+class KeyringOrFileTokenStore(SharedByCopies):
+    """The system's keyring where it can be used, else the encrypted file; found out when the store is first used."""
+
+    def __init__(self) -> None:
+        self._chosen: ListingTokenStore | None = None
+
+    async def get(self, key: str) -> GopherAgentTokenRecord | None:
+        return await (await self.chosen()).get(key)
+
+    async def set(self, key: str, token: GopherAgentTokenRecord) -> None:
+        await (await self.chosen()).set(key, token)
+
+    async def delete(self, key: str) -> None:
+        await (await self.chosen()).delete(key)
+
+    async def keys(self) -> list[str]:
+        return await (await self.chosen()).keys()
+
+    async def clear(self) -> int:
+        return await (await self.chosen()).clear()
+
+    async def chosen(self) -> ListingTokenStore:
+        """The store behind this one. Two first users at once both find the same."""
+        if self._chosen is None:
+            import asyncio
+
+            usable = await asyncio.to_thread(_keyring_store().is_usable)
+            self._chosen = _keyring_store() if usable else _file_store()
+        return self._chosen
+
+    def __repr__(self) -> str:
+        return f"<KeyringOrFileTokenStore, {self._chosen or 'not used yet'}>"
+
+
+_memory = MemoryTokenStore()
+
+
+def resolve_store(value: GopherAgentTokenStore | str | None = None) -> GopherAgentTokenStore:
+    """The store that an option means: a store as it is, one of the three by its name.
+
+    None is the environment variable GOPHER_MCP_TOKEN_STORE, else the memory that the whole process shares. A name
+    gives the same object each time, as long as the variables that say where its file is stay the same.
+
+    Raises: ValueError for another name; TokenStoreError when there is no place for the file.
+    """
+    if value is not None and not isinstance(value, str):
+        return value
+    name = default_name() or "memory" if value is None else value
+    if name not in TOKEN_STORE_NAMES:
+        raise ValueError(f'token store {name!r:.40} is none of "memory", "keyring" and "file"')
+    if name == "memory":
+        return _memory
+    return _keyring_store() if name == "keyring" else _file_store()
+
+
+def default_name() -> str | None:
+    """The store that GOPHER_MCP_TOKEN_STORE names, if any. Raises ValueError when there is none of that name."""
+    name = os.environ.get(STORE_VARIABLE, "").strip().lower()
+    if name and name not in TOKEN_STORE_NAMES:
+        raise ValueError(
+            f'the environment variable {STORE_VARIABLE} is {name!r:.40}: it takes "memory", "keyring" or "file"'
+        )
+    return name or None
+
+
+def stored_outside() -> list[ListingTokenStore]:
+    """The stores that outlive a process: the keyring, if there is one here (it may be locked), and the file."""
+    keyring = _keyring_store()
+    return [*([keyring] if keyring.is_there() else []), _file_store()]
+
+
+@cache
+def _keyring_store() -> KeyringTokenStore:
+    from .keyring_store import KeyringTokenStore
+
+    return KeyringTokenStore()
+
+
+def _file_store() -> FileTokenStore:
+    from .filestore import FileTokenStore
+
+    return _file_store_at(FileTokenStore().path)
+
+
+@cache  # the same object again: it keeps the key that was made of a passphrase, which takes time
+def _file_store_at(path: Path) -> FileTokenStore:
+    from .filestore import FileTokenStore
+
+    return FileTokenStore(path)
+
+
+def record_fields(key: object, token: object) -> dict[str, Any]:
+    """What is kept of a record: all of it. Raises TypeError and ValueError like the stores' `set`."""
+    if not isinstance(key, str):
+        raise TypeError("the key of a token must be a string")
+    if not isinstance(token, GopherAgentTokenRecord):
+        raise TypeError(f"a token store keeps GopherAgentTokenRecord objects, not {type(token).__name__}")
+    fields = {
+        "access_token": token.access_token,
+        "token_type": token.token_type,
+        "refresh_token": token.refresh_token,
+        "expires_at": token.expires_at,
+        "scope": token.scope,
+    }
+    record_from(fields)  # attributes can be set to anything after the record was made; none of it gets further
+    return fields
+
+
+def record_from(fields: Any) -> GopherAgentTokenRecord:
+    """The record of such fields; names that a later version may add are passed over. Raises ValueError, KeyError."""
+    if not isinstance(fields, dict):
+        raise ValueError("not the fields of a token record")
+    return GopherAgentTokenRecord(
+        fields["access_token"], fields["token_type"], fields["refresh_token"], fields["expires_at"], fields["scope"]
+    )
+
+
+def belongs_to(key: str, url: str) -> bool:
+    """Whether a stored key is one of the server at `url`. Raises ValueError when that is no http or https URL."""
+    return address_of(key) == canonical_address(url)
+
+
+def address_of(key: str) -> str | None:
+    """The server's address in a stored key; None when the key has none (another program's)."""
+    address, mark, _ = key.partition("#")
+    try:
+        return canonical_address(address) if mark else None
+    except ValueError:
+        return None
+
+
+def canonical_address(url: str) -> str:
+    """A server's address in the one spelling that keys use: scheme and host in lower case, no default port, no user
+    info, no query, no fragment, no slash at the end. Raises ValueError, without the URL, when it is none."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError:
+        raise ValueError("not a URL that can be read (its host or port is malformed)") from None
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").lower()
+    if scheme not in _DEFAULT_PORTS or not host:
+        raise ValueError("not an http or https URL with a host")
+    shown = f"[{host}]" if ":" in host else _ascii(host)
+    place = shown if port in (None, _DEFAULT_PORTS[scheme]) else f"{shown}:{port}"
+    return f"{scheme}://{place}{parts.path.rstrip('/')}"
+
+
+def _ascii(host: str) -> str:
+    from ..hostnames import ascii_host
+
+    return host if host.isascii() else ascii_host(host)
