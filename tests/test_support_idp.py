@@ -25,6 +25,9 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
+from tests.support import fault_proxy
+from tests.support.fault_proxy import FaultProxy
+from tests.support.hosting import closed_port
 from tests.support.idp import Client, IdentityProvider
 from tests.support.protected import ProtectedServer
 from tests.support.signing_in import Browser, plant_client_secrets
@@ -414,6 +417,102 @@ def test_a_provider_without_metadata_stands_at_the_server(browser: Browser) -> N
         assert asyncio.run(go()) == "plain: ok"
         assert [p for p in idp.paths() if "well-known" not in p] == ["POST /register", "GET /authorize", "POST /token"]
         assert browser.finished()[0].page.words == "Thanks."
+
+
+# ---- the fault proxy -------------------------------------------------------------------------------------------------
+
+PLACE = "/.well-known/oauth-authorization-server"
+
+
+@pytest.fixture(scope="module")
+def _proxy(_idp: IdentityProvider) -> Iterator[FaultProxy]:
+    with FaultProxy(_idp.base) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def proxy(_proxy: FaultProxy, idp: IdentityProvider) -> FaultProxy:
+    return _proxy.clear()
+
+
+def through(proxy: FaultProxy) -> str:
+    """What a client of its own says of the answer: the status, or the kind of the failure."""
+    try:
+        with httpx2.Client(trust_env=False, timeout=10) as client:
+            reply = client.get(proxy.base + PLACE)
+            return f"{reply.status_code} {reply.headers.get('content-type')} {len(reply.content) > 100}"
+    except httpx2.HTTPError as error:
+        return type(error).__name__
+
+
+def test_the_proxy_passes_on_and_the_provider_takes_its_name(proxy: FaultProxy) -> None:
+    _, document = fetch(proxy.base + PLACE)
+    assert document["token_endpoint"] == f"{proxy.base}/token"
+    assert proxy.seen == [f"GET {PLACE}"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "seen"),
+    [
+        (fault_proxy.cut_head, "RemoteProtocolError"),
+        (fault_proxy.cut_body, "RemoteProtocolError"),
+        (fault_proxy.garbage, "RemoteProtocolError"),
+        (fault_proxy.dropped, "RemoteProtocolError"),
+        (fault_proxy.reset, "ReadError"),
+        (fault_proxy.half_json, "200 application/json True"),
+        (fault_proxy.empty, "200 application/json False"),
+        (fault_proxy.html, "200 text/html False"),
+        (fault_proxy.wrong_type, "200 image/png True"),
+        (fault_proxy.redirect_loop, "307 text/plain False"),
+        (fault_proxy.redirect("http://127.0.0.1:9/"), "307 text/plain False"),
+        (fault_proxy.status(503), "503 text/plain False"),
+        (fault_proxy.reply([]), "200 application/json False"),
+        (fault_proxy.huge, "200 application/json True"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_the_proxy_breaks_one_answer(proxy: FaultProxy, fault: fault_proxy.Fault, seen: str) -> None:
+    proxy.fault(PLACE, fault, times=1)
+    proxy.fault("/token", fault_proxy.garbage)
+    assert through(proxy) == seen
+    assert through(proxy) == "200 application/json True"
+
+
+def test_the_proxy_refuses_and_holds(proxy: FaultProxy) -> None:
+    proxy.refuse()
+    assert through(proxy) == "ConnectError"
+    proxy.accept()
+    hold = proxy.hold(PLACE)
+
+    async def go() -> str:
+        task = asyncio.create_task(asyncio.to_thread(through, proxy))
+        await asyncio.to_thread(hold.wait_reached)
+        assert not task.done()
+        hold.release()
+        return await task
+
+    assert asyncio.run(go()) == "200 application/json True"
+
+
+def test_a_session_through_the_proxy(server: ProtectedServer, idp: IdentityProvider) -> None:
+    token = idp.tokens_for(idp.add_client("app-1"), resource=None)["access_token"]
+    server.settings.audience = False
+
+    async def go(url: str) -> str:
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as client:
+            async with streamable_http_client(url, http_client=client) as streams:
+                async with ClientSession(streams[0], streams[1]) as session:
+                    await session.initialize()
+                    return await text_of(session, "plain")
+
+    with FaultProxy(server.base) as proxy:
+        assert asyncio.run(go(f"{proxy.base}/mcp")) == "plain: ok"
+        assert "POST /mcp" in proxy.seen
+
+
+def test_nobody_listens_at_a_closed_port() -> None:
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(f"http://127.0.0.1:{closed_port()}/", trust_env=False)
 
 
 def test_secrets_of_the_client_are_planted(monkeypatch: pytest.MonkeyPatch) -> None:
