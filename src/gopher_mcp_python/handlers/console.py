@@ -87,8 +87,10 @@ def ended(watch: Watch) -> End | None:
 
 
 @contextmanager
-def open_console() -> Iterator[Console]:
-    """The terminal for one prompt, given back as it was found."""
+def open_console(*, keys: bool = False) -> Iterator[Console]:
+    """The terminal for one prompt, given back as it was found.
+
+    `keys`: what is typed or pasted may be long and secret, so it is not shown in full."""
     if os.name == "nt":
         from .console_windows import WindowsConsole
 
@@ -97,7 +99,7 @@ def open_console() -> Iterator[Console]:
         return
     from .console_posix import open_terminal
 
-    with open_terminal() as console:
+    with open_terminal(keys=keys) as console:
         yield console
 
 

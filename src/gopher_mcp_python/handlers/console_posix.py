@@ -13,20 +13,28 @@ from contextlib import contextmanager
 from .console import NO_ANSWER, Console, End, StderrConsole, ended, pause_for, write_stderr
 from .watch import Watch
 
-__all__ = ["PosixConsole", "open_terminal"]
+__all__ = ["PosixConsole", "attributes_of", "open_terminal", "set_attributes"]
 
 _LINE_MODE = termios.ICANON | termios.ECHO | termios.ISIG
 _INPUT, _OUTPUT, _LOCAL = 0, 1, 3  # places in the list of termios.tcgetattr
 
 
 @contextmanager
-def open_terminal() -> Iterator[Console]:
-    """The person's terminal, or a console that says why there is none. Closes and restores at the end."""
+def open_terminal(*, keys: bool = False) -> Iterator[Console]:
+    """The person's terminal, or a console that says why there is none. Closes and restores at the end.
+
+    `keys`: lines may be longer than a terminal's own, and secret (console_keys.py)."""
     found = _find()
     if isinstance(found, str):
         yield StderrConsole(found)
         return
     try:
+        if keys:
+            from .console_keys import KeysConsole, key_mode
+
+            with key_mode(found):
+                yield KeysConsole(found)
+            return
         with _line_mode(found):
             yield PosixConsole(found)
     finally:
@@ -66,7 +74,8 @@ class PosixConsole:
                 return end
             if until is not None and time.monotonic() >= until:
                 return None
-            if not select.select([self._descriptor], [], [], pause_for(watch, until))[0]:
+            looked_at = [self._descriptor] if watch.wakes is None else [self._descriptor, watch.wakes]
+            if self._descriptor not in select.select(looked_at, [], [], pause_for(watch, until))[0]:
                 continue
             line = self._read()
             if line is not None:
@@ -138,15 +147,15 @@ def _line_mode(descriptor: int) -> Iterator[None]:
     """Line mode with echo, whole lines and Ctrl-C, whatever a program had set; what it had set comes back at the end.
 
     What was typed before the question was shown is dropped: an old Enter is no answer to it."""
-    before = _attributes(descriptor)
+    before = attributes_of(descriptor)
     try:
         if before is not None:
-            _set(descriptor, _with_line_mode(before))
+            set_attributes(descriptor, _with_line_mode(before))
             termios.tcflush(descriptor, termios.TCIFLUSH)
         yield
     finally:
-        if before is not None and before != _attributes(descriptor):
-            _set(descriptor, before)
+        if before is not None and before != attributes_of(descriptor):
+            set_attributes(descriptor, before)
 
 
 def _with_line_mode(attributes: list[object]) -> list[object]:
@@ -157,14 +166,14 @@ def _with_line_mode(attributes: list[object]) -> list[object]:
     return changed
 
 
-def _attributes(descriptor: int) -> list[object] | None:
+def attributes_of(descriptor: int) -> list[object] | None:
     try:
         return list(termios.tcgetattr(descriptor))
     except termios.error:
         return None
 
 
-def _set(descriptor: int, attributes: list[object]) -> None:
+def set_attributes(descriptor: int, attributes: list[object]) -> None:
     try:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, attributes)  # type: ignore[arg-type]
     except termios.error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..display import quoted_block, safe_line
 from ..errors import UnsafeUrlError
 from ..weburl import WebUrl, parse_web_url
+from . import dialogue
 from .console import Console, End, open_console
 from .turns import TERMINAL
 from .watch import Watch
@@ -28,9 +29,6 @@ OpenUrl = Callable[[str, "bool | None"], "dict[str, Any]"]
 ReadLine = Callable[["int | None"], "str | None"]
 
 _ACCEPT = frozenset(("", "done", "finished", "ok", "y", "yes", "continue"))
-_CANCEL = frozenset(("cancel", "c", "q", "quit", "exit", "abort"))
-_DECLINE = frozenset(("decline", "n", "no"))
-_REMIND_AT = (60.0, 30.0, 10.0)  # seconds left
 _MOST_RETRIES = 10  # lines that are no answer; a person gives up sooner, a script must not go on for ever
 
 
@@ -121,7 +119,7 @@ class _Dialogue:
         """The question whether the person has finished."""
         if not self._console.can_read:
             return self._nobody()
-        self._console.write(f"{INSTRUCTION}\n{self._time_left()}")
+        self._console.write(f"{INSTRUCTION}\n{dialogue.time_left(self._watch)}")
         return self._answer(self._wait(), "continue when you have finished in the browser")
 
     def _nobody(self) -> str:
@@ -142,16 +140,14 @@ class _Dialogue:
         lines = ["", f"{self._asker()} asks you to open a page in your browser."]
         if self._message.strip():
             lines.append(quoted_block(self._message))
-        lines.append(f"Host: {page.host}" + ("" if page.site == page.host else f"   (belongs to: {page.site})"))
-        lines += [f"WARNING: {warning}" for warning in page.warnings]
-        return "\n".join([*lines, "Open this URL to continue:", page.href, ""])
+        return "\n".join([*lines, *dialogue.page_lines(page), "Open this URL to continue:", page.href, ""])
 
     def _offer_browser(self, page: WebUrl) -> tuple[bool, str | None]:
         """Opens the page as configured. Whether it was opened, and an answer when the person ended it here."""
         if not self._prompt.opens:
             return False, None
         if self._prompt.asks_first or page.is_misleading:
-            self._console.write('Open it in your browser now? Enter opens it, "n" does not, "cancel" cancels: ')
+            self._console.write(dialogue.OPEN_NOW)
             line = self._wait()
             answer = "decline" if line in ("n", "no") else self._answer(line, "open the page")
             if isinstance(line, End) or answer == "cancel":
@@ -162,35 +158,22 @@ class _Dialogue:
 
     def _opened(self, page: WebUrl) -> bool:
         reason = self._prompt.open(page.href)
-        if reason is None:
-            self._console.write("It was opened in your browser; if you see nothing, open the URL yourself.\n")
-        else:
-            self._console.write(f"No browser was opened: {safe_line(reason)}. Open the URL yourself.\n")
+        self._console.write(dialogue.opening(reason))
         return reason is None
 
-    def _time_left(self) -> str:
-        remaining = self._watch.remaining()
-        return "" if remaining is None else f"Time left: {_duration(remaining)}.\n"
-
     def _wait(self) -> str | End:
-        """The next line, lower-case, or why there is none; says when the time is running out."""
-        while True:
-            remaining = self._watch.remaining()
-            mark = next((mark for mark in _REMIND_AT if remaining is not None and remaining > mark), None)
-            until = None if mark is None or remaining is None else _now() + remaining - mark
-            line = self._console.read_line(self._watch, until)
-            if line is not None:
-                return line if isinstance(line, End) else line.strip().lower()
-            self._console.write(self._time_left())
+        """The next line, lower-case, or why there is none."""
+        line = dialogue.next_line(self._console, self._watch)
+        return line if isinstance(line, End) else line.strip().lower()
 
     def _answer(self, line: str | End, what: str) -> str:
         """The action that a line means; asks again when it means nothing."""
         for _ in range(_MOST_RETRIES):
             if isinstance(line, End):
                 return self._ended(line)
-            if line in _CANCEL:
+            if line in dialogue.CANCEL:
                 return "cancel"
-            if line in _DECLINE:
+            if line in dialogue.DECLINE:
                 return "decline"
             if line in _ACCEPT:
                 return "accept"
@@ -199,17 +182,8 @@ class _Dialogue:
         return "cancel"
 
     def _ended(self, end: End) -> str:
-        self._console.write(_ENDINGS[end.why])
+        self._console.write(dialogue.ENDINGS[end.why])
         return "accept" if end.why == "finished" else "cancel"
-
-
-_ENDINGS = {
-    "eof": "\nThe input has ended: cancelled.\n",
-    "withdrawn": "\nNo answer is needed any more: the request was withdrawn.\n",
-    "finished": "\nThe server says that you have finished. Continuing.\n",
-    "timeout": "\nThe time is up: cancelled.\n",
-    "lost": "\nThe terminal was closed: cancelled.\n",
-}
 
 
 class _Lines:
@@ -237,17 +211,3 @@ class _Lines:
             self.write("Cannot access an interactive terminal; canceling provider authorization.\n")
             return NO_ANSWER["eof"]
         return line
-
-
-def _now() -> float:
-    from time import monotonic
-
-    return monotonic()
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    minutes, rest = divmod(whole, 60)
-    if not minutes:
-        return f"{rest} s"
-    return f"{minutes} min {rest} s" if rest else f"{minutes} min"

@@ -37,7 +37,7 @@ class Watch:
     """`is_open`: somebody still waits for the answer. `is_finished`: the server has said that the person is done.
     `engine_limit_ms`: time that the engine leaves (milliseconds, None: no limit). `deadline`: our own limit, on the
     monotonic clock (in seconds), made from `limit_ms`. `on_shown` is called when the person has the request before
-    them."""
+    them. `wakes` is a descriptor that becomes readable when there is something to notice at once."""
 
     is_open: Callable[[], bool] = _true
     is_finished: Callable[[], bool] = _false
@@ -45,6 +45,7 @@ class Watch:
     deadline: float | None = None
     limit_ms: int | None = None
     on_shown: Callable[[], None] = _nothing
+    wakes: int | None = None
     _engine_end: float | None = field(default=None, init=False)  # when the engine's limit was to be over, as last told
 
     @staticmethod

@@ -11,6 +11,7 @@ import asyncio
 import re
 import socket
 import threading
+from collections.abc import Callable
 from http import HTTPStatus
 from types import TracebackType
 
@@ -63,6 +64,7 @@ class Callback:
         # Futures without results: asyncio's debug log shows results.
         self._waiters: set[asyncio.Future[None]] = set()
         self._emptied: asyncio.Future[None] | None = None
+        self._notify: Callable[[], None] | None = None
         self._closed = False
 
     def __repr__(self) -> str:
@@ -106,6 +108,17 @@ class Callback:
         with self._lock:
             if state != self._state:
                 self._state, self._redirect = state, None
+
+    @property
+    def redirect(self) -> Redirect | None:
+        """The redirect that was taken."""
+        return self._redirect
+
+    def notify(self, call: Callable[[], None] | None) -> None:
+        """Has `call` called on the loop when a redirect is there, or the listener was closed; None: no more."""
+        self._notify = call
+        if call is not None and (self._redirect is not None or self._closed):
+            self._loop.call_soon(self._wake)
 
     async def wait(self, state: str) -> Redirect:
         """Waits for the redirect with this state, from the browser or from `feed`; without a time limit.
@@ -249,6 +262,8 @@ class Callback:
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
+        if self._notify is not None:
+            self._notify()
 
     def _stop_listening(self) -> None:
         self._closed = True
