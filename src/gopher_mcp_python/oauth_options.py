@@ -10,10 +10,12 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 __all__ = ["GopherAgentOAuthOptions", "GopherAgentTokenRecord", "GopherAgentTokenStore", "normalize_oauth_options"]
 
+TOKEN_STORE_NAMES = ("memory", "keyring", "file")
 _LATEST = 10**15  # seconds; NaN is not below it either
 _AUTH_METHODS = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
 _NAMES = (
     *("mode", "scopes", "client_name", "redirect_uri", "open_browser", "token_store", "client_id", "client_secret"),
+    "issuer",
     *("token_endpoint_auth_method", "client_metadata_url", "grant", "private_key", "timeout_ms"),
 )
 
@@ -68,8 +70,10 @@ class GopherAgentOAuthOptions:
         redirect_uri: a loopback address (http://127.0.0.1, http://localhost) that is registered for `client_id`; a port
             in it is used, else a free one. None: http://127.0.0.1 with a free port.
         open_browser: None or True: open the sign-in page; False: only print its address.
-        token_store: where tokens are kept; None: GOPHER_MCP_TOKEN_STORE, else in memory, for this process.
+        token_store: where tokens are kept: a store, or "memory", "keyring" (the extra of that name) or "file"; None:
+            the environment variable GOPHER_MCP_TOKEN_STORE, else in memory, for this process.
         client_id, client_secret: of a client that was registered beforehand.
+        issuer: address of the authorization server where it was; the client's credentials go to no other one.
         token_endpoint_auth_method: how the client proves itself: "none", "client_secret_basic", "client_secret_post"
             (the usual one is chosen when None), or "private_key_jwt".
         client_metadata_url: https address of a client-ID metadata document; used where the authorization server
@@ -87,10 +91,11 @@ class GopherAgentOAuthOptions:
         client_name: str | None = None,
         redirect_uri: str | None = None,
         open_browser: bool | None = None,
-        token_store: GopherAgentTokenStore | None = None,
+        token_store: GopherAgentTokenStore | Literal["memory", "keyring", "file"] | None = None,
         *,
         client_id: str | None = None,
         client_secret: str | None = None,
+        issuer: str | None = None,
         token_endpoint_auth_method: str | None = None,
         client_metadata_url: str | None = None,
         grant: Literal["authorization_code", "client_credentials"] | None = None,
@@ -104,8 +109,7 @@ class GopherAgentOAuthOptions:
             raise ValueError("oauth scopes must be a list of strings")
         if open_browser is not None and not isinstance(open_browser, bool):
             raise ValueError("oauth open_browser must be a boolean")
-        if token_store is not None and not all(hasattr(token_store, name) for name in ("get", "set", "delete")):
-            raise ValueError("oauth token_store must have the methods get, set and delete (see GopherAgentTokenStore)")
+        _check_token_store(token_store)
         if token_endpoint_auth_method not in (None, *_AUTH_METHODS):
             raise ValueError(f"oauth token_endpoint_auth_method must be one of {', '.join(_AUTH_METHODS)}")
         if grant not in (None, "authorization_code", "client_credentials"):
@@ -118,6 +122,7 @@ class GopherAgentOAuthOptions:
         self.token_store = token_store
         self.client_id = _optional_text(client_id, "oauth client_id") or None
         self.client_secret = _optional_text(client_secret, "oauth client_secret") or None
+        self.issuer = _optional_text(issuer, "oauth issuer") or None
         self.token_endpoint_auth_method = token_endpoint_auth_method
         self.client_metadata_url = _optional_text(client_metadata_url, "oauth client_metadata_url") or None
         self.grant: Literal["authorization_code", "client_credentials"] = grant or "authorization_code"
@@ -128,6 +133,8 @@ class GopherAgentOAuthOptions:
     def _check_together(self) -> None:
         if self.client_secret and not self.client_id:
             raise ValueError("oauth client_secret needs the client_id that it belongs to")
+        if self.issuer and not self.issuer.startswith(("https://", "http://")):
+            raise ValueError("oauth issuer must be the https address of an authorization server")
         url = self.client_metadata_url
         if url and not (url.startswith("https://") and url[8:].partition("/")[2]):
             raise ValueError("oauth client_metadata_url must be an https address with a path")
@@ -156,6 +163,14 @@ def normalize_oauth_options(
     if not isinstance(options, Mapping):
         raise ValueError("oauth options must be a GopherAgentOAuthOptions instance or mapping")
     return GopherAgentOAuthOptions(**known_entries(options, *_NAMES))
+
+
+def _check_token_store(store: object) -> None:
+    if isinstance(store, str):
+        if store not in TOKEN_STORE_NAMES:
+            raise ValueError(f'oauth token_store {store!r:.40} is none of "memory", "keyring" and "file"')
+    elif store is not None and not all(hasattr(store, name) for name in ("get", "set", "delete")):
+        raise ValueError("oauth token_store must have the methods get, set and delete (see GopherAgentTokenStore)")
 
 
 def _limit(timeout_ms: object) -> int | None:

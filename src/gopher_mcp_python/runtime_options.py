@@ -35,7 +35,6 @@ __all__ = [
 ]
 
 _ENGINES = ("auto", "native", "embedded")
-TOKEN_STORE_NAMES = ("memory", "keyring", "file")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")  # RFC 9110, "token"
 _CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ..runtime_options import TOKEN_STORE_NAMES, GopherAgentTokenStore
+from ..oauth_options import TOKEN_STORE_NAMES, GopherAgentTokenStore
 from .failures import UsageError
 
 DEFAULT_PROVIDER = "DirectProvider"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from ..runtime_options import GopherAgentTokenRecord
+from ..oauth_options import GopherAgentTokenRecord
 from .privatefile import FILE_VARIABLE, locked, make_folder, read_private, write_private
 from .sealing import KEY_BYTES, Damaged, Envelope, KeyKind, TooNew, WrongKey, from_passphrase, new_salt
 from .stores import SharedByCopies, TokenStoreError, record_fields, record_from

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from ..runtime_options import GopherAgentTokenRecord
+from ..oauth_options import GopherAgentTokenRecord
 from .filestore import folder_of
 from .keyring_entries import Entries, backend, damaged, decoded
 from .privatefile import locked, make_folder

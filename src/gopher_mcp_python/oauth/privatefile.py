@@ -57,7 +57,7 @@ def write_private(path: Path, data: bytes) -> None:
             fresh.unlink()
         try:
             _write(fresh, data)
-            os.replace(fresh, path)
+            _replace(fresh, path)
         except BaseException:
             with suppress(OSError):
                 fresh.unlink()
@@ -111,6 +111,15 @@ def _write(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(descriptor)
+
+
+def _replace(fresh: Path, path: Path) -> None:
+    if sys.platform == "win32":
+        for _ in range(50):  # a file that somebody is reading can't be replaced there; reading takes a moment
+            with suppress(PermissionError):
+                return os.replace(fresh, path)
+            time.sleep(0.02)
+    os.replace(fresh, path)
 
 
 def _sync_folder(folder: Path) -> None:

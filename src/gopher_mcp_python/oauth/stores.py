@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from ..errors import AgentError
-from ..runtime_options import TOKEN_STORE_NAMES, GopherAgentTokenRecord, GopherAgentTokenStore
+from ..oauth_options import TOKEN_STORE_NAMES, GopherAgentTokenRecord, GopherAgentTokenStore
 
 if TYPE_CHECKING:
     from pathlib import Path
