@@ -67,10 +67,12 @@ class Seen:
 
 class ProtectedServer:
     """One server. `idp` issues its tokens; with `legacy` that provider's endpoints stand at this server's own origin
-    (specification 2025-03-26: no protected-resource metadata)."""
+    (specification 2025-03-26: no protected-resource metadata). The tools' names end in `suffix`."""
 
-    def __init__(self, idp: IdentityProvider, *, legacy: bool = False, port: int = 0, **settings: Any) -> None:
-        self.idp, self.legacy = idp, legacy
+    def __init__(
+        self, idp: IdentityProvider, *, legacy: bool = False, suffix: str = "", port: int = 0, **settings: Any
+    ) -> None:
+        self.idp, self.legacy, self.suffix = idp, legacy, suffix
         self.settings = Settings(**settings)
         self.log: list[dict[str, Any]] = []
         self._actions: dict[str, Callable[[], Any]] = {}
@@ -119,17 +121,18 @@ class ProtectedServer:
 
     async def _list_tools(self, ctx: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         tools = [
-            types.Tool(name=name, description=text, input_schema={"type": "object", "properties": properties})
+            types.Tool(name=name + self.suffix, description=text, input_schema={"type": "object", "properties": properties})
             for name, (_, text, properties) in _TOOLS.items()
         ]
         return types.ListToolsResult(tools=tools)
 
     async def _call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        if params.name not in _TOOLS:
+        name = params.name.removesuffix(self.suffix)
+        if name not in _TOOLS:
             raise MCPError(-32602, f"Unknown tool: {params.name}")
         token = ctx.request.user.access_token
-        self.log.append({"event": "call", "tool": params.name, "subject": token.subject, "token": token.claims["n"]})
-        text = await _TOOLS[params.name][0](self, ctx, params.arguments or {})
+        self.log.append({"event": "call", "tool": name, "subject": token.subject, "token": token.claims["n"]})
+        text = await _TOOLS[name][0](self, ctx, params.arguments or {})
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 
     # ---- HTTP --------------------------------------------------------------------------------------------------------
