@@ -184,7 +184,10 @@ def folder_of(kind: Literal["data", "config"]) -> Path:
     import platformdirs
 
     find = platformdirs.user_data_path if kind == "data" else platformdirs.user_config_path
-    folder = find("gopher-mcp", appauthor=False)
+    try:
+        folder = find("gopher-mcp", appauthor=False)
+    except RuntimeError:  # versions of 2026 say it themselves, older ones give "~/..." back
+        folder = Path()
     if folder.is_absolute():
         return folder
     remedy = FILE_VARIABLE if kind == "data" else f"{KEY_VARIABLE} (a passphrase)"

@@ -35,12 +35,14 @@ def read_private(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise _failure(f"{path} can't be read", error, "see that this user may read it,") from None
-    with os.fdopen(descriptor, "rb") as file:
-        _refuse_what_others_reach(os.fstat(file.fileno()), path)
-        try:
+    try:
+        _refuse_what_others_reach(os.fstat(descriptor), path)
+        with open(descriptor, "rb", closefd=False) as file:
             data = file.read(_LARGEST + 1)
-        except OSError as error:
-            raise _failure(f"{path} can't be read", error, "see to the disk,") from None
+    except OSError as error:
+        raise _failure(f"{path} can't be read", error, "see to the disk,") from None
+    finally:
+        os.close(descriptor)
     if len(data) > _LARGEST:
         raise TokenStoreError(f"{path} is too large for a file of tokens: move it away, {_ELSEWHERE}")
     return data
