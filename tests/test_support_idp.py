@@ -26,11 +26,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
 from tests.support import fault_proxy
+from tests.support.browsing import Browser, plant_client_secrets
 from tests.support.fault_proxy import FaultProxy
 from tests.support.hosting import closed_port
 from tests.support.idp import Client, IdentityProvider
 from tests.support.protected import ProtectedServer
-from tests.support.signing_in import Browser, plant_client_secrets
 
 CALLBACK = "http://127.0.0.1:1/callback"
 VERIFIER = "v" * 50

@@ -141,6 +141,15 @@ async def redirect_loop(exchange: Exchange) -> None:
     await exchange.reply(307, b"", "text/plain", f"Location: http://{exchange.host}{exchange.path}")
 
 
+async def drip(exchange: Exchange) -> None:
+    """A byte every 50 ms, for as long as somebody reads: never slow enough for a limit between two bytes."""
+    await exchange.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n")
+    with contextlib.suppress(OSError):
+        while True:
+            await exchange.send(b" ")
+            await asyncio.sleep(0.05)
+
+
 async def huge(exchange: Exchange) -> None:
     """A body of 64 MB that is JSON to its end; sent for as long as somebody reads it."""
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {_HUGE}\r\nConnection: close\r\n\r\n"

@@ -120,10 +120,10 @@ class ProtectedServer:
     # ---- the MCP server ----------------------------------------------------------------------------------------------
 
     async def _list_tools(self, ctx: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        tools = [
-            types.Tool(name=name + self.suffix, description=text, input_schema={"type": "object", "properties": properties})
-            for name, (_, text, properties) in _TOOLS.items()
-        ]
+        tools = []
+        for name, (_, text, properties) in _TOOLS.items():
+            schema = {"type": "object", "properties": properties}
+            tools.append(types.Tool(name=name + self.suffix, description=text, input_schema=schema))
         return types.ListToolsResult(tools=tools)
 
     async def _call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
