@@ -8,6 +8,7 @@ that brought the right one waits for its page until the program knows how the si
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import socket
 import threading
@@ -26,6 +27,8 @@ __all__ = ["Callback", "Redirect"]
 
 _HOLD_SECONDS = 20.0  # a browser that waits longer for its page is told to go on in the program
 _CLOSE_SECONDS = 1.0  # in which the last page may be read
+_BACKLOG = 256  # connections that the system keeps until they are looked at; what is dropped comes back a second later
+_ACCEPTING_STEPS = 3  # of the loop, until a connection that was accepted just before is one of ours
 _MANY = 64  # connections; above it, idle ones give way to new ones
 _IDLE_SECONDS = 0.2  # a connection that said nothing for so long is idle
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?\Z")
@@ -56,7 +59,7 @@ class Callback:
         self._port = port
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()  # around `_redirect`, which comes from the browser or from another thread
-        self._servers: list[asyncio.AbstractServer] = []
+        self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
         self._held: Connection | None = None
         self._state: str | None = None
@@ -99,7 +102,9 @@ class Callback:
         loop = self._loop
         for one in sockets:
             # Not started by create_server: cancelled there, nobody would have the server to close it.
-            server = await loop.create_server(lambda: Connection(self, loop), sock=one, start_serving=False)
+            server = await loop.create_server(
+                lambda: Connection(self, loop), sock=one, backlog=_BACKLOG, start_serving=False
+            )
             self._servers.append(server)
             await server.start_serving()
 
@@ -164,6 +169,8 @@ class Callback:
         if self._closed:
             return
         try:
+            self._closed = True
+            await self._stop_accepting()
             self._stop_listening()
             if self._held is not None:
                 self._held.answer(HTTPStatus.OK, pages.signed_in(text) if ok else pages.failed(text))
@@ -192,11 +199,10 @@ class Callback:
     # ---- What connections call ----
 
     def opened(self, connection: Connection) -> None:
+        self._connections.add(connection)
         if self._closed:
             connection.abort()
-            return
-        self._connections.add(connection)
-        if len(self._connections) > _MANY:
+        elif len(self._connections) > _MANY:
             limit = self._loop.time() - _IDLE_SECONDS
             idle = [one for one in self._connections if not one.is_read and one.since < limit]
             if idle:
@@ -264,6 +270,14 @@ class Callback:
                 waiter.set_result(None)
         if self._notify is not None:
             self._notify()
+
+    async def _stop_accepting(self) -> None:
+        """Lets connections that are being accepted arrive: asyncio loses them when their server closes meanwhile."""
+        for listening in [one for server in self._servers for one in server.sockets]:
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # loops that accept in another way
+                self._loop.remove_reader(listening)
+        for _ in range(_ACCEPTING_STEPS):
+            await asyncio.sleep(0)
 
     def _stop_listening(self) -> None:
         self._closed = True
