@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from gopher_mcp_python import GopherAgent, GopherAgentElicitationOptions, first_step
-from gopher_mcp_python.runtime_options import GopherAgentCreateOptions
+from gopher_mcp_python import GopherAgent, GopherAgentConfig, GopherAgentElicitationOptions, ServerConfig
 from tests.support.recording_engine import RecordingEngine
+
+CONFIG = '{"servers": [{"name": "mail", "url": "https://mcp.test/mcp"}]}'
 
 
 @pytest.fixture
@@ -21,46 +22,47 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> RecordingEngine:
     return recording
 
 
-class SignIn:
-    """A resolver that gives a token; in the place of a sign-in with a browser."""
-
-    def __init__(self, token: str | None) -> None:
-        self.token = token
-        self.calls: list[tuple[str, str]] = []
-
-    def __call__(self, factory: str, target: str, options: GopherAgentCreateOptions) -> str | None:
-        self.calls.append((factory, target))
-        return self.token
-
-
-@pytest.fixture
-def sign_in(monkeypatch: pytest.MonkeyPatch) -> SignIn:
-    resolver = SignIn("from-sign-in")
-    monkeypatch.setattr(first_step, "resolver", resolver)
-    return resolver
-
-
 def create(options: Any) -> GopherAgent:
     return GopherAgent.create_with_url("P", "m", "https://mcp.test/mcp", options)
 
 
 @pytest.mark.parametrize("options", [None, {}, {"oauth": {"mode": "auto"}}, {"headers": {"A": "b"}}])
-def test_the_resolvers_token_does_not_drop_elicitation(options: Any, engine: RecordingEngine, sign_in: SignIn) -> None:
+def test_every_agent_may_sign_in_and_elicitation_stays(options: Any, engine: RecordingEngine) -> None:
     with create(options):
         spec = engine.spec
-    assert sign_in.calls == [("url", "https://mcp.test/mcp")]
-    assert spec.options.headers["Authorization"] == "Bearer from-sign-in"
+    assert spec.sign_ins is not None
     assert spec.elicitor.enabled
     assert not spec.elicitor.explicit
 
 
-def test_the_resolvers_token_keeps_explicit_elicitation(engine: RecordingEngine, sign_in: SignIn) -> None:
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda options: GopherAgent.create_with_server_config("P", "m", CONFIG, options),
+        lambda options: GopherAgent.create_with_api_key("P", "m", "key", options),
+        lambda options: GopherAgent.create_with_server_id("P", "m", "key", "id", options),
+        lambda options: GopherAgent.create_with_server_name("P", "m", "key", "name", options),
+        lambda options: GopherAgent.create_with_gateway_id("P", "m", "key", "id", options),
+        lambda options: GopherAgent.create_with_gateway_name("P", "m", "key", "name", options),
+        lambda options: GopherAgent.create(GopherAgentConfig("P", "m", server_config=CONFIG, runtime_options=options)),
+    ],
+)
+def test_so_does_every_other_factory(make: Any, engine: RecordingEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ServerConfig, "fetch", lambda api_key, route=None: CONFIG)
+    with make(None), make({"oauth": {"mode": "disabled"}}):
+        signing, disabled = (agent.spec for agent in engine.agents)
+    assert signing.sign_ins is not None and signing.elicitor.enabled
+    assert disabled.sign_ins is None and disabled.elicitor.enabled
+
+
+def test_explicit_elicitation_goes_with_a_sign_in(engine: RecordingEngine) -> None:
     given = GopherAgentElicitationOptions(lambda request: "accept", 1234, "ask")
     with create({"elicitation": given, "headers": {"A": "b"}}):
         spec = engine.spec
+    assert spec.sign_ins is not None
     assert spec.options.elicitation is given
     assert spec.elicitor.timeout_ms == 1234
-    assert spec.options.headers == {"A": "b", "Authorization": "Bearer from-sign-in"}
+    assert spec.options.headers == {"A": "b"}
 
 
 @pytest.mark.parametrize(
@@ -71,26 +73,15 @@ def test_the_resolvers_token_keeps_explicit_elicitation(engine: RecordingEngine,
         {"headers": {"authorization": "Basic mine"}},
     ],
 )
-def test_the_sign_in_is_skipped_and_elicitation_stays(options: Any, engine: RecordingEngine, sign_in: SignIn) -> None:
+def test_the_sign_in_is_skipped_and_elicitation_stays(options: Any, engine: RecordingEngine) -> None:
     with create(options):
         spec = engine.spec
-    assert sign_in.calls == []
-    assert "Bearer from-sign-in" not in spec.options.headers.values()
+    assert spec.sign_ins is None
     assert spec.elicitor.enabled
 
 
-def test_a_server_that_needs_no_sign_in_gets_no_token(engine: RecordingEngine, sign_in: SignIn) -> None:
-    sign_in.token = None
-    with create(None):
-        assert engine.spec.options.headers == {}
-        assert engine.spec.elicitor.enabled
-
-
-def test_a_sign_in_that_fails_makes_no_agent(engine: RecordingEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(*args: Any) -> str:
-        raise PermissionError("denied")
-
-    monkeypatch.setattr(first_step, "resolver", denied)
-    with pytest.raises(PermissionError):
+def test_a_token_store_that_is_none_is_refused(engine: RecordingEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOPHER_MCP_TOKEN_STORE", "cloud")
+    with pytest.raises(ValueError, match="GOPHER_MCP_TOKEN_STORE"):
         create(None)
     assert engine.agents == []

@@ -1,33 +1,41 @@
 """First-step OAuth: signing in to the MCP server itself, before any tool runs. Separate from elicitation in every way.
 
-Each factory calls `resolve` between normalising its options and creating the engine's agent. It returns options that
-may carry a token and always the same elicitation.
+A factory asks `sign_ins` for what its agent may sign in with; the engine then takes one `ServerSignIn` for each server
+that brings no credentials of its own. The options of elicitation have no part in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from .engines.base import Factory
-from .runtime_options import GopherAgentCreateOptions
+from .oauth_options import GopherAgentOAuthOptions, GopherAgentTokenStore
 
-__all__ = ["Resolver", "is_skipped", "resolve", "resolver"]
+if TYPE_CHECKING:
+    from .oauth.signin import ServerSignIn
+    from .runtime_options import GopherAgentCreateOptions
 
-#: Takes the factory, its target (a URL or a server configuration) and the options; returns an access token or None.
-Resolver = Callable[[Factory, str, GopherAgentCreateOptions], "str | None"]
-
-#: Who signs in. None: nobody does, and a protected server answers 401.
-resolver: Resolver | None = None
+__all__ = ["SignIns", "sign_ins"]
 
 
-def is_skipped(options: GopherAgentCreateOptions) -> bool:
-    """Whether the sign-in is left out: it was disabled, or the caller brings an Authorization of their own."""
-    return (options.oauth is not None and options.oauth.mode == "disabled") or options.has_authorization
+class SignIns:
+    """The sign-ins of one agent: the same options and store for each of its servers, a token of its own for each."""
+
+    def __init__(self, options: GopherAgentOAuthOptions, store: GopherAgentTokenStore) -> None:
+        self._options = options
+        self._store = store
+
+    def to(self, url: str, label: str) -> ServerSignIn:
+        """The sign-in of one server; `label` is what people know it by. Nothing happens before it is used."""
+        from .oauth.signin import ServerSignIn
+
+        return ServerSignIn(url, label, self._options, self._store)
 
 
-def resolve(factory: Factory, target: str, options: GopherAgentCreateOptions) -> GopherAgentCreateOptions:
-    """Options with the access token of a sign-in where one was needed; elicitation, engine and headers as they were."""
-    if is_skipped(options) or resolver is None:
-        return options
-    token = resolver(factory, target, options)
-    return options if token is None else options.with_token(token)
+def sign_ins(options: GopherAgentCreateOptions) -> SignIns | None:
+    """None where nobody is to sign in: it was disabled, or the caller brings an Authorization of their own."""
+    oauth = options.oauth or GopherAgentOAuthOptions()
+    if oauth.mode == "disabled" or options.has_authorization:
+        return None
+    from .oauth.stores import resolve_store
+
+    return SignIns(oauth, resolve_store(oauth.token_store))

@@ -12,7 +12,7 @@ from .elicitation import GopherAgentElicitationOptions
 from .elicitor import Elicitor
 from .engines import Choice, choose
 from .engines.base import CreateSpec, EngineAgent, Factory
-from .errors import AgentError
+from .errors import AgentError, ApiKeyError
 from .runtime_options import CreateOptionsInput, GopherAgentCreateOptions, checked_headers, normalize_create_options
 
 if TYPE_CHECKING:
@@ -56,11 +56,14 @@ def make(
         embedded_only=_embedded_only(provider, objects),
     )
     server = _label(factory, target)
-    if choice.engine == "embedded" and factory in _ROUTE_KEYS:
-        factory, target = "json", _fetched(factory, api_key or "", target)
-    options = first_step.resolve(factory, target, options)
+    sign_ins = first_step.sign_ins(options)
+    known_servers = None
+    if factory in _ROUTE_KEYS and (choice.engine == "embedded" or sign_ins is not None):
+        known_servers = _servers_of(choice, factory, api_key or "", target)
+        if choice.engine == "embedded":
+            factory, target = "json", known_servers or ""
     elicitor = Elicitor(wanted if choice.elicitation else GopherAgentElicitationOptions(enabled=False))
-    spec = CreateSpec(factory, provider, model, target, api_key, options, elicitor, server)
+    spec = CreateSpec(factory, provider, model, target, api_key, options, elicitor, server, sign_ins, known_servers)
     engine = _create(choice, spec)
     return Made(engine, elicitor, server, choice.why)
 
@@ -151,11 +154,20 @@ def _create(choice: Choice, spec: CreateSpec) -> EngineAgent:
     return create_embedded(spec)
 
 
-def _fetched(factory: Factory, api_key: str, target: str) -> str:
+def _servers_of(choice: Choice, factory: Factory, api_key: str, target: str) -> str | None:
+    """The configuration behind a factory of the Gopher service. The native library fetches it by itself, so there only
+    the sign-ins need it, and None lets the library say what is wrong."""
     from .server_config import ServerConfig, ServerConfigRoute
 
     key = _ROUTE_KEYS[factory]
-    return ServerConfig.fetch(api_key, None if key is None else ServerConfigRoute(key, target))
+    try:
+        return ServerConfig.fetch(api_key, None if key is None else ServerConfigRoute(key, target))
+    except ApiKeyError:
+        raise
+    except AgentError:
+        if choice.engine == "embedded":
+            raise
+        return None
 
 
 def _label(factory: Factory, target: str) -> str:

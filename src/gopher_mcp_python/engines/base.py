@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from ..elicitor import Elicitor
+    from ..first_step import SignIns
     from ..runtime_options import GopherAgentCreateOptions
 
 __all__ = ["CreateSpec", "EngineAgent", "EngineName", "Factory", "RunOutcome"]
@@ -21,6 +22,8 @@ class CreateSpec:
 
     `target` is the URL, the server configuration's JSON text, an id or a name, or "" for the api_key factory.
     `server` is the label that people see. `options.elicitation` is never None, `elicitor` was made from it.
+    `sign_ins` is for servers that demand a token first; None: nobody signs in. `known_servers` is the configuration
+    that stands behind a factory of the Gopher service, where it was fetched.
     """
 
     factory: Factory
@@ -31,6 +34,8 @@ class CreateSpec:
     options: GopherAgentCreateOptions
     elicitor: Elicitor
     server: str
+    sign_ins: SignIns | None = None
+    known_servers: str | None = None
 
     def __repr__(self) -> str:
         return f"CreateSpec(factory={self.factory!r}, provider={self.provider!r}, server={self.server!r})"

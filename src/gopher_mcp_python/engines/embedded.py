@@ -10,11 +10,13 @@ import asyncio
 import contextvars
 import itertools
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ..errors import AgentError
 from ..providers import make_provider
-from ..toolset.connection import StdioConnection
+from ..toolset.clock import counting
+from ..toolset.connection import Connection, HttpConnection, StdioConnection
 from ..toolset.explain import place
 from ..toolset.quiet import hush
 from ..toolset.session import Protocol
@@ -28,6 +30,7 @@ from .base import CreateSpec, EngineAgent, RunOutcome
 from .drive import drive
 
 if TYPE_CHECKING:
+    from ..first_step import SignIns
     from ..providers import Provider
 
 # Milliseconds that connecting to all servers and listing their tools may take; time in which a person is asked is free.
@@ -57,10 +60,21 @@ def create(spec: CreateSpec) -> EngineAgent:
 def _connections(spec: CreateSpec) -> list[Any]:
     headers = spec.options.headers
     if spec.factory == "url":
-        return _servers.from_url(spec.target, headers)
-    if spec.factory == "json":
-        return _servers.from_json(spec.target, headers)
-    raise AgentError(f"the embedded engine got a factory that it does not know: {spec.factory}")
+        connections = _servers.from_url(spec.target, headers)
+    elif spec.factory == "json":
+        connections = _servers.from_json(spec.target, headers)
+    else:
+        raise AgentError(f"the embedded engine got a factory that it does not know: {spec.factory}")
+    return connections if spec.sign_ins is None else [_with_sign_in(one, spec.sign_ins) for one in connections]
+
+
+def _with_sign_in(connection: Connection, sign_ins: SignIns) -> Connection:
+    """The connection with a token of its own, where the caller brings no credentials for it."""
+    if not isinstance(connection, HttpConnection) or connection.has_authorization:
+        return connection
+    from ..oauth.auth import auth_for
+
+    return replace(connection, auth=auth_for(connection, sign_ins.to(connection.url, connection.label)))
 
 
 def _protocol() -> Protocol:
@@ -100,7 +114,7 @@ class EmbeddedAgent:
         async def main(call: LoopCall) -> RunOutcome:
             _inside.set((*_inside.get(), call))  # what this run brings about on the loop, it is inside of too
             async with self._turn:
-                with self._asker.serving(call):
+                with self._asker.serving(call), counting(call.clock):
                     self._asker.asked = False
                     call.clock.start()
                     return await run.carry_out(self._asker)
@@ -139,7 +153,7 @@ class EmbeddedAgent:
             raise AgentError("a handler or an event callback can't run its own agent: it would wait for itself")
 
     async def _connect(self, call: LoopCall) -> None:
-        with self._asker.serving(call):
+        with self._asker.serving(call), counting(call.clock):
             call.clock.start()
             await asyncio.gather(*(toolset.connect() for toolset in self._toolsets))
         self._tools = Tools(self._toolsets)

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Literal
 from .. import native as _native
 from ..errors import AgentError, ElicitationWarning, TimeoutError
 from ..ffi import _bridge
-from .base import CreateSpec, RunOutcome
+from .base import CreateSpec, Factory, RunOutcome
 from .drive import drive
 from .native_events import Recorder
 from .native_failures import completed_data, create_failure, run_failure
+from .native_tokens import NativeTokens, tokens_for
 from .native_turns import Turns
 
 if TYPE_CHECKING:
@@ -64,8 +65,9 @@ class NativeAgent:
         self._loaded = loaded
         self._spec = spec
         self._elicitor: Elicitor = spec.elicitor
-        self._options = _native_options(loaded, spec)
-        self._limit_ms = _limit(spec.elicitor, self._options)
+        self._tokens = tokens_for(spec)
+        self._options: _bridge.NativeOptions | None = None
+        self._limit_ms = _limit(spec.elicitor, loaded.supports_elicitation)
         self._turns = Turns()
         self._pid = os.getpid()
         self._released = False
@@ -89,6 +91,8 @@ class NativeAgent:
 
     def _run(self, query: str, timeout_ms: int) -> RunOutcome:
         left_ms = timeout_ms
+        if self._tokens is not None and self._tokens.renew(self._refuse_unusable):
+            self._retire()  # the library keeps the token that it was made with
         if self._handle is None:
             left_ms = self.make_handle(timeout_ms)
         handle, host = self._current()
@@ -124,8 +128,11 @@ class NativeAgent:
 
     def make_handle(self, timeout_ms: int) -> int:
         """Creates the native agent. Returns what is left of `timeout_ms` (0: no limit) after it."""
-        began = time.monotonic()
         spec = self._spec
+        if self._tokens is not None and not self._tokens.known:
+            self._tokens.obtain(self._refuse_unusable)
+        self._options = _native_options(self._loaded, spec, self._tokens)
+        began = time.monotonic()
         self._host = Recorder(self._elicitor, spec.options.on_event)
         elicitation = self._options is not None and self._options.elicitation
         handle = _bridge.AgentHandle(
@@ -140,9 +147,8 @@ class NativeAgent:
         self._handle = handle
         if self._released:  # disposed of at this very moment
             handle.close()
-        call = self._started(
-            handle.create, spec.factory, spec.provider, spec.model, spec.api_key, _target(spec), self._options
-        )
+        factory, target = _factory_and_target(spec, self._tokens)
+        call = self._started(handle.create, factory, spec.provider, spec.model, spec.api_key, target, self._options)
         outcome = self._carry_out(call, timeout_ms, "the creation of the agent")
         if not outcome.ok:
             self._retire()
@@ -205,22 +211,30 @@ class _Inside:
         self.active = True
 
 
-def _target(spec: CreateSpec) -> str:
-    """The third argument of the factory: the api_key factory takes the key there."""
-    return spec.api_key or "" if spec.factory == "api_key" else spec.target
+def _factory_and_target(spec: CreateSpec, tokens: NativeTokens | None) -> tuple[Factory, str]:
+    """The factory and its third argument. Servers of the Gopher service that need tokens are given as a configuration,
+    which says whose token is whose; the api_key factory takes the key as its target."""
+    if spec.known_servers is not None and tokens is not None and tokens.servers:
+        return "json", spec.known_servers
+    return spec.factory, spec.api_key or "" if spec.factory == "api_key" else spec.target
 
 
-def _native_options(loaded: LoadedLibrary, spec: CreateSpec) -> _bridge.NativeOptions | None:
+def _native_options(
+    loaded: LoadedLibrary, spec: CreateSpec, tokens: NativeTokens | None
+) -> _bridge.NativeOptions | None:
     """None when there is nothing to say: then the plain functions are used, which every version has."""
     elicitation = spec.elicitor.enabled and loaded.supports_elicitation
     if spec.elicitor.enabled and not loaded.supports_elicitation:
         _refuse_or_tell(loaded, spec)
     headers = spec.options.headers
-    if not elicitation and not headers:
+    servers = () if tokens is None else tokens.servers
+    only = servers[0].access_token if spec.factory == "url" and servers else None
+    if not elicitation and not headers and not servers:
         return None
     return _bridge.NativeOptions(
-        access_token=spec.options.access_token,
+        access_token=only or spec.options.access_token,
         headers=headers,
+        servers=() if only else servers,
         elicitation=elicitation,
         elicitation_timeout_ms=spec.elicitor.timeout_ms,
     )
@@ -237,9 +251,9 @@ def _refuse_or_tell(loaded: LoadedLibrary, spec: CreateSpec) -> None:
     _log.debug("libgopher-orch %s has no elicitation support; the agent is made without it", loaded.version)
 
 
-def _limit(elicitor: Elicitor, options: _bridge.NativeOptions | None) -> int:
+def _limit(elicitor: Elicitor, supports_elicitation: bool) -> int:
     wanted = elicitor.timeout_ms
-    if options is not None and options.elicitation and wanted > ELICITATION_LIMIT_MS:
+    if elicitor.enabled and supports_elicitation and wanted > ELICITATION_LIMIT_MS:
         warnings.warn(
             f"elicitation timeout_ms={wanted} was lowered to {ELICITATION_LIMIT_MS}: the native library gives a tool "
             'call up after 120 s; engine="embedded" has no such limit',

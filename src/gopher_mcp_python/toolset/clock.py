@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class PausableClock:
@@ -82,3 +84,29 @@ class PausableClock:
     def _changed(self) -> None:
         if self._on_change is not None:
             self._on_change()
+
+
+_running: ContextVar[tuple[PausableClock, ...]] = ContextVar("gopher_mcp_clocks", default=())
+
+
+@contextmanager
+def counting(clock: PausableClock) -> Iterator[None]:
+    """While open, `clock` is among those of the current context."""
+    token = _running.set((*_running.get(), clock))
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+@contextmanager
+def standing_still() -> Iterator[None]:
+    """While open, every clock of the current context stands still: a person is at work who belongs to no question."""
+    clocks = _running.get()
+    for clock in clocks:
+        clock.pause()
+    try:
+        yield
+    finally:
+        for clock in clocks:
+            clock.resume()

@@ -35,12 +35,20 @@ class HttpConnection:
         headers: sent with every request; they may hold credentials, so the repr leaves them out.
         transport: "streamable-http" or "sse".
         name: shown to people; the URL's host by default.
+        auth: puts a credential on each request, and renews it; None: the headers are all there is.
     """
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     transport: Literal["streamable-http", "sse"] = "streamable-http"
     name: str = ""
+    auth: httpx2.Auth | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def has_authorization(self) -> bool:
+        """Whether the caller brings credentials: an Authorization header, or a user in the address."""
+        named = any(name.lower() == "authorization" for name in self.headers)
+        return named or "@" in urlsplit(self.url).netloc
 
     @property
     def label(self) -> str:
@@ -139,6 +147,7 @@ def http_client(connection: HttpConnection, *hooks: Callable[[Any], Awaitable[No
     return httpx2.AsyncClient(
         # As bytes: the client itself takes no more than ASCII.
         headers=[(name.encode(), value.encode()) for name, value in connection.headers.items()],
+        auth=connection.auth,
         timeout=httpx2.Timeout(HTTP_TIMEOUT_SECONDS, read=None),
         event_hooks={"request": [_limit_receipt], "response": [_note_status, *hooks]},
     )

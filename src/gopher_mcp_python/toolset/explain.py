@@ -37,6 +37,8 @@ async def explain(
 ) -> AgentError:
     """The error to raise for `error`; `doing` begins its text ("connecting to", "calling x of")."""
     where = f"{doing} {place(connection)}"
+    if record.sign_in_error is not None:
+        return record.sign_in_error
     if isinstance(error, CallTimeoutError):
         return CallTimeoutError(f"{where} took longer than its time limit")
     if isinstance(error, AgentError):

@@ -16,6 +16,7 @@ from ..redaction import redact_text
 # Loggers (not parents: a filter sees only records of its own logger) that may quote messages or URLs.
 _LOGGERS = (
     "client",
+    "mcp.client.auth.oauth2",
     "mcp.client.client",
     "mcp.client.sse",
     "mcp.client.stdio",
@@ -37,6 +38,8 @@ _ROOTS = ("client", "mcp", "httpcore2", "httpx2")
 
 class _Redact(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
+        if record.name == "mcp.client.auth.oauth2" and record.exc_info:
+            return False  # logged and raised; what we raise for it says it without the servers' replies
         text = _SESSION_ID.sub(r"\1<redacted>", redact_text(record.getMessage()))
         record.msg, record.args = _BYTES_HEADER.sub(r"\1b'<redacted>'", text), ()
         if record.exc_info and record.exc_info[0] is not None:

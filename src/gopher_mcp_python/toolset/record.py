@@ -11,7 +11,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .clock import PausableClock
+from ..errors import AgentError
+from .clock import PausableClock, counting
 
 if TYPE_CHECKING:
     from .elicitation import Prompt
@@ -31,6 +32,7 @@ class Record:
         http_error: the JSON of an HTTP error's body (gateways put the server's own error there).
         raw_result: the last result as it came, for the canonical JSON of questions inside it.
         cause: what a handler raised.
+        sign_in_error: why there is no token for the server.
         asked: whether anybody was asked anything.
     """
 
@@ -43,6 +45,7 @@ class Record:
     http_error: Any = None
     raw_result: dict[str, Any] | None = None
     cause: BaseException | None = None
+    sign_in_error: AgentError | None = None
     asked: bool = False
 
     def finish(self) -> None:
@@ -70,7 +73,10 @@ class under_way:
 
     def __enter__(self) -> Record:
         self._token = _current.set(self._record)
+        self._counting = counting(self._record.clock)
+        self._counting.__enter__()
         return self._record
 
     def __exit__(self, *_: object) -> None:
+        self._counting.__exit__(None, None, None)
         _current.reset(self._token)

@@ -1,0 +1,87 @@
+"""What puts a server's token on each request, and gets another one when the server refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
+
+import httpx2
+
+from ..toolset.clock import standing_still
+from ..toolset.record import current_record
+from .challenge import read_challenge
+from .errors import SignInError
+
+if TYPE_CHECKING:
+    from ..toolset.connection import HttpConnection
+    from .grants import Grant
+    from .signin import ServerSignIn
+
+__all__ = ["BearerAuth", "auth_for"]
+
+# A request that was refused is made again so often at most: after a refresh, after a sign-in, after a step-up.
+_MOST_TRIES = 3
+
+
+def auth_for(connection: HttpConnection, sign_in: ServerSignIn) -> BearerAuth:
+    """The sign-in of a connection's server as that connection needs it."""
+    return BearerAuth(sign_in, asks_for_streams=connection.transport == "sse")
+
+
+class BearerAuth(httpx2.Auth):
+    """The sign-in of one server as the HTTP client's `auth`.
+
+    A refused request (401, 403 insufficient_scope) has not begun, so it may be made again. Where there is no token to
+    be had the refusal is passed on and the reason kept on the record of the call: an exception here would end the whole
+    session.
+
+    Args:
+        sign_in: of the server that the requests go to.
+        asks_for_streams: whether a person may be asked for a GET too, which opens a session only with the older SSE
+            transport. A stream that was dropped and is opened anew is nothing to ask a person for.
+    """
+
+    def __init__(self, sign_in: ServerSignIn, *, asks_for_streams: bool = False) -> None:
+        self._sign_in = sign_in
+        self._asks_for_streams = asks_for_streams
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        try:
+            grant = await self._sign_in.current()
+        except SignInError as error:
+            _note(error)
+            grant = None
+        for tries in range(_MOST_TRIES + 1):
+            _put(request, grant)
+            response = yield request
+            challenge = read_challenge(response)
+            if challenge is None or tries == _MOST_TRIES or _failed():
+                return
+            try:
+                with standing_still():
+                    interactive = request.method == "POST" or self._asks_for_streams
+                    rejected = grant.token if grant is not None else None
+                    grant = await self._sign_in.renewed(rejected, challenge, interactive=interactive)
+            except SignInError as error:
+                _note(error)
+                return
+            if grant is None:
+                return
+
+
+def _put(request: httpx2.Request, grant: Grant | None) -> None:
+    if grant is not None and grant.token:
+        request.headers["Authorization"] = f"Bearer {grant.token}"
+    else:
+        request.headers.pop("Authorization", None)
+
+
+def _note(error: SignInError) -> None:
+    record = current_record()
+    if record is not None:
+        record.sign_in_error = error
+
+
+def _failed() -> bool:
+    record = current_record()
+    return record is not None and record.sign_in_error is not None

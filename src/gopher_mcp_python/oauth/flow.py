@@ -1,0 +1,355 @@
+"""Getting a token: the MCP SDK's OAuth client does it, driven from outside.
+
+Its `async_auth_flow` yields each request that it wants sent (discovery, registration, token), so whoever sends them
+sees every step. That is how the parts that it lacks come in: time and size limits, the registration's authentication
+method, nothing kept unless everything went well, and errors that say which server refused what.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.oauth2 import OAuthContext
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyHttpUrl, AnyUrl
+
+from ..oauth_options import GopherAgentTokenRecord
+from .challenge import Challenge
+from .errors import SignInError
+from .grants import Grant
+from .http import Http, host_of
+from .refusals import RefreshRefused, refusal
+
+if TYPE_CHECKING:
+    from ..oauth_options import GopherAgentOAuthOptions
+
+__all__ = ["Flow", "Person"]
+
+#: Sends the person to a page and returns (code, state, iss) of the way back.
+Person = Callable[[str], Awaitable[tuple[str, str | None, str | None]]]
+# The MCP version that a request names which has none of its own; with 2025-06-18 resource indicators came.
+_PROTOCOL = "2025-11-25"
+# The client authentication methods that can be used here, best first; a program on somebody's machine keeps no secret.
+_METHODS = ("none", "client_secret_basic", "client_secret_post")
+
+
+class _Staging:
+    """The SDK's storage: what a flow begins with, and what it got. Nothing goes further until the flow is through."""
+
+    def __init__(self, tokens: OAuthToken | None, client: OAuthClientInformationFull | None) -> None:
+        self.tokens, self.client = tokens, client
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+class Flow:
+    """One way to a token for one server.
+
+    Args:
+        url: the MCP server's address.
+        prior: what is known of an earlier time; None: nothing.
+        http: sends the requests.
+    """
+
+    def __init__(self, url: str, options: GopherAgentOAuthOptions, prior: Grant | None, http: Http) -> None:
+        self._url = url
+        self._options = options
+        self._prior = prior
+        self._http = http
+        self._own_issuer: str | None = None
+
+    # ---- signing in ------------------------------------------------------------------------------------------------
+
+    async def sign_in(self, challenge: Challenge, redirect_uri: str | None, person: Person) -> Grant:
+        """A new token, after what `challenge` asks for. Raises SignInError."""
+        staging = _Staging(self._prior_tokens() if challenge.step_up else None, self._client(redirect_uri))
+        provider = self._provider(staging, redirect_uri, person)
+        await self._drive(provider, _refused(self._request(), challenge, self._options.scopes))
+        return self._grant(provider, staging)
+
+    def _client(self, redirect_uri: str | None) -> OAuthClientInformationFull | None:
+        """The client to sign in as, where one is known: given in the options, or registered with this redirect."""
+        if self._options.client_id:
+            return OAuthClientInformationFull(
+                client_id=self._options.client_id,
+                client_secret=self._options.client_secret,
+                token_endpoint_auth_method=self._options.token_endpoint_auth_method,
+                redirect_uris=[AnyUrl(redirect_uri)] if redirect_uri else None,
+            )
+        known = self._prior.client if self._prior is not None else None
+        if known is None or redirect_uri not in known.get("redirect_uris", ()):
+            return None
+        ends = known.get("client_secret_expires_at")
+        return None if ends and ends < time.time() else OAuthClientInformationFull.model_validate(known)
+
+    def _provider(self, staging: _Staging, redirect_uri: str | None, person: Person) -> OAuthClientProvider:
+        if self._options.grant == "client_credentials":
+            return self._machine(staging)
+        pages: list[str] = []
+
+        async def redirect(url: str) -> None:
+            pages.append(url)
+
+        async def come_back() -> AuthorizationCodeResult:
+            self._name_issuer(provider.context)
+            _check_pkce(provider)
+            _choose_method(provider)
+            code, state, iss = await person(pages[-1])
+            return AuthorizationCodeResult(code=code, state=state, iss=iss)
+
+        metadata = OAuthClientMetadata(
+            client_name=self._options.client_name or "gopher-mcp-python",
+            redirect_uris=[AnyUrl(redirect_uri or "http://127.0.0.1/callback")],
+        )
+        provider = OAuthClientProvider(
+            self._url, metadata, staging, redirect, come_back, self._options.client_metadata_url
+        )
+        return provider
+
+    def _machine(self, staging: _Staging) -> OAuthClientProvider:
+        from mcp.client.auth.extensions import client_credentials as extension
+
+        options = self._options
+        with warnings.catch_warnings():  # it wants to know the issuer, which only some of our users do
+            warnings.simplefilter("ignore", DeprecationWarning)
+            if options.private_key:
+                signed = extension.SignedJWTParameters(
+                    issuer=options.client_id or "",
+                    subject=options.client_id or "",
+                    signing_key=options.private_key,
+                    signing_algorithm=_algorithm(options.private_key),
+                )
+                return extension.PrivateKeyJWTOAuthProvider(
+                    self._url,
+                    staging,
+                    options.client_id or "",
+                    signed.create_assertion_provider(),
+                    issuer=options.issuer,
+                )
+            method = options.token_endpoint_auth_method
+            return extension.ClientCredentialsOAuthProvider(
+                self._url,
+                staging,
+                options.client_id or "",
+                options.client_secret or "",
+                "client_secret_post" if method == "client_secret_post" else "client_secret_basic",
+                issuer=options.issuer,
+            )
+
+    # ---- refreshing ------------------------------------------------------------------------------------------------
+
+    async def refresh(self) -> Grant:
+        """A new token for the prior one's refresh token, which stays where the reply has none (RFC 6749 section 6).
+
+        Raises RefreshRefused when it is not good any more, SignInError when it could not be tried.
+        """
+        prior = self._prior
+        assert prior is not None and prior.renewable
+        staging = _Staging(self._prior_tokens(), OAuthClientInformationFull.model_validate(prior.client))
+        provider = OAuthClientProvider(
+            self._url, OAuthClientMetadata(redirect_uris=[AnyUrl("http://127.0.0.1/callback")]), staging
+        )
+        context = provider.context
+        context.token_expiry_time = 1.0  # over, whatever the server said: that is why we are here
+        if prior.server:
+            context.oauth_metadata = OAuthMetadata.model_validate(prior.server)
+        if prior.resource:
+            issuer = str(prior.server["issuer"]) if prior.server else self._url
+            context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(
+                {"resource": prior.resource, "authorization_servers": [issuer]}
+            )
+        await self._drive(provider, None)
+        answer = self._http.answer
+        if context.current_tokens is None:
+            final = answer is not None and 400 <= answer.status_code < 500 and answer.status_code != 429
+            raise refusal(self._http, RefreshRefused if final else None)
+        return self._grant(provider, staging)
+
+    def _prior_tokens(self) -> OAuthToken | None:
+        record = self._prior.record if self._prior is not None else None
+        if record is None:
+            return None
+        return OAuthToken(access_token=record.access_token, refresh_token=record.refresh_token, scope=record.scope)
+
+    # ---- both ------------------------------------------------------------------------------------------------------
+
+    def _request(self) -> httpx2.Request:
+        return httpx2.Request("POST", self._url, headers={"MCP-Protocol-Version": _PROTOCOL})
+
+    async def _drive(self, provider: OAuthClientProvider, refused: httpx2.Response | None) -> None:
+        """Sends what the flow wants sent. The MCP request itself is never sent: `refused` is its answer (None: it need
+        not be asked), and when the flow wants it sent after that, it is through."""
+        request = refused.request if refused is not None else self._request()
+        steps = provider.async_auth_flow(request)
+        try:
+            wanted = await anext(steps)
+            while True:
+                if wanted is request:
+                    if refused is None:
+                        return
+                    answer, refused = refused, None
+                else:
+                    self._check_issuer(wanted, provider.context.oauth_metadata)
+                    answer = self._readable(await self._http.send(_completed(wanted, provider)), provider.context)
+                wanted = await steps.asend(answer)
+        except (SignInError, StopAsyncIteration):
+            raise
+        except Exception as error:  # its text may hold a server's reply, or the state of the sign-in
+            raise refusal(self._http, None, error) from None
+        finally:
+            await steps.aclose()
+
+    def _check_issuer(self, request: httpx2.Request, metadata: OAuthMetadata | None) -> None:
+        """Credentials go to the server that they were registered with, whatever the MCP server says."""
+        wanted = self._options.issuer
+        if wanted is None or request.method != "POST":
+            return
+        if metadata is None or str(metadata.issuer).rstrip("/") != wanted.rstrip("/"):
+            raise SignInError(
+                f"{host_of(self._url)} leads to another authorization server than the oauth option issuer names "
+                f"({host_of(wanted)}): the client's credentials were not sent",
+                "misconfigured",
+            )
+
+    def _readable(self, answer: httpx2.Response, context: OAuthContext) -> httpx2.Response:
+        """With 2025-03-26 an MCP server is its own authorization server, described at its origin, and nothing was said
+        of the issuer: one of the same origin is shown to the SDK as the origin itself, which it expects."""
+        url = answer.request.url
+        if context.auth_server_url is not None or url.path != "/.well-known/oauth-authorization-server":
+            return answer
+        try:
+            facts = json.loads(answer.content)
+            named = httpx2.URL(facts["issuer"])
+        except (TypeError, KeyError, ValueError, httpx2.InvalidURL):
+            return answer
+        if (named.scheme, named.netloc) != (url.scheme, url.netloc):
+            return answer
+        self._own_issuer = facts["issuer"]
+        facts["issuer"] = str(url.copy_with(path="/", query=None))
+        return httpx2.Response(answer.status_code, json=facts, request=answer.request)
+
+    def _name_issuer(self, context: OAuthContext) -> None:
+        """From here on its own name counts: the answer of the authorization server may hold it (RFC 9207)."""
+        if self._own_issuer is not None and context.oauth_metadata is not None:
+            named = {"issuer": AnyHttpUrl(self._own_issuer)}
+            context.oauth_metadata = context.oauth_metadata.model_copy(update=named)
+
+    def _grant(self, provider: OAuthClientProvider, staging: _Staging) -> Grant:
+        tokens, context = staging.tokens, provider.context
+        if tokens is None or context.current_tokens is None or not tokens.access_token:
+            raise SignInError(f"{host_of(self._url)} gave no token", "refused")
+        ends = None if tokens.expires_in is None else time.time() + tokens.expires_in
+        record = GopherAgentTokenRecord(
+            tokens.access_token, tokens.token_type, tokens.refresh_token, ends, tokens.scope or None
+        )
+        client = context.client_info
+        kept = None if client is None else client.model_dump(mode="json", exclude_none=True)
+        redirects = context.client_metadata.redirect_uris
+        if kept is not None and redirects:
+            kept.setdefault("redirect_uris", [str(uri) for uri in redirects])  # what it was registered with
+        resource = context.get_resource_url() if context.should_include_resource_param(_PROTOCOL) else None
+        return Grant(record, kept, _endpoints(context.oauth_metadata), resource)
+
+
+def _endpoints(metadata: OAuthMetadata | None) -> dict[str, Any] | None:
+    if metadata is None:
+        return None
+    names = {"issuer", "authorization_endpoint", "token_endpoint", "revocation_endpoint"}
+    kept: dict[str, Any] = metadata.model_dump(mode="json", include=names, exclude_none=True)
+    return kept
+
+
+def _refused(request: httpx2.Request, challenge: Challenge, scopes: list[str] | None) -> httpx2.Response:
+    """The server's refusal, with nothing in it but what we read there. Scopes of the caller's come before those that a
+    server asks for, except where a token turned out to be good for too little."""
+    wanted = challenge.scope if challenge.step_up or scopes is None else " ".join(scopes)
+    parts = ['error="insufficient_scope"'] if challenge.step_up else []
+    for name, value in (("resource_metadata", challenge.resource_metadata), ("scope", wanted)):
+        if value:
+            cleaned = value.replace("\\", "").replace('"', "")
+            parts.append(f'{name}="{cleaned}"')
+    header = f"Bearer {', '.join(parts)}".encode("ascii", "ignore").decode()
+    return httpx2.Response(challenge.status, headers={"WWW-Authenticate": header}, request=request)
+
+
+def _completed(request: httpx2.Request, provider: OAuthClientProvider) -> httpx2.Request:
+    """A registration names the authentication method that the server can do; every other request is as it is."""
+    metadata = provider.context.oauth_metadata
+    if request.headers.get("content-type") != "application/json" or request.method != "POST":
+        return request
+    body = json.loads(request.content)
+    body.setdefault("token_endpoint_auth_method", _method_for(metadata))
+    return httpx2.Request("POST", request.url, json=body)
+
+
+def _method_for(metadata: OAuthMetadata | None) -> str:
+    """RFC 8414 section 2: where a server names none, it does client_secret_basic; one that has no metadata may do
+    anything, and a program on somebody's machine is a public client."""
+    if metadata is None:
+        return "none"
+    supported = metadata.token_endpoint_auth_methods_supported or ["client_secret_basic", "none"]
+    return next((method for method in _METHODS if method in supported), "none")
+
+
+def _check_pkce(provider: OAuthClientProvider) -> None:
+    """A server that says how it checks proofs must do S256 (RFC 7636); some that do it say nothing."""
+    metadata = provider.context.oauth_metadata
+    methods = metadata.code_challenge_methods_supported if metadata else None
+    if methods is not None and "S256" not in methods:
+        raise SignInError(
+            f"{host_of(str(metadata.issuer)) if metadata else ''} does not support PKCE with S256, without which a "
+            "sign-in from a program is not safe; nothing was opened",
+            "misconfigured",
+        )
+
+
+def _choose_method(provider: OAuthClientProvider) -> None:
+    """A client with a secret whose method nobody named uses the one that the server can do (RFC 7591 section 2)."""
+    client, metadata = provider.context.client_info, provider.context.oauth_metadata
+    if client is None or not client.client_secret or client.token_endpoint_auth_method is not None:
+        return
+    supported = (metadata.token_endpoint_auth_methods_supported if metadata else None) or ["client_secret_basic"]
+    basic = "client_secret_basic" in supported or "client_secret_post" not in supported
+    client.token_endpoint_auth_method = "client_secret_basic" if basic else "client_secret_post"
+
+
+def _algorithm(pem: str) -> str:
+    """The signature algorithm that goes with a private key (RFC 7518 section 3.1). Raises SignInError."""
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except (TypeError, ValueError):
+        raise SignInError("The oauth private_key is not a PEM key without a password", "misconfigured") from None
+    if isinstance(key, rsa.RSAPrivateKey):
+        return "RS256"
+    if isinstance(key, ed25519.Ed25519PrivateKey):
+        return "EdDSA"
+    curves = {256: "ES256", 384: "ES384", 521: "ES512"}
+    if isinstance(key, ec.EllipticCurvePrivateKey) and key.key_size in curves:
+        return curves[key.key_size]
+    raise SignInError("The oauth private_key is of a kind that signs no tokens (RSA, EC, Ed25519 do)", "misconfigured")

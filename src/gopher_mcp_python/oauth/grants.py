@@ -1,0 +1,94 @@
+"""What a sign-in gave, and how it stands in a store: the token under its key, the client that got it beside it."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from ..oauth_options import GopherAgentTokenRecord, GopherAgentTokenStore
+from ..redaction import redacted_error
+from .errors import SignInError
+from .keys import client_key
+
+__all__ = ["Grant", "forget", "load", "save"]
+
+# A token is renewed so many seconds before its end: it must still be good when the request arrives.
+EARLY_SECONDS = 20.0
+_CLIENT_TYPE = "client-registration"  # the token_type of the record beside the token's
+
+
+@dataclass(frozen=True, repr=False)
+class Grant:
+    """A token with what renewing it takes.
+
+    Attributes:
+        record: the token; None: only the client is known.
+        client: the client's registration, as RFC 7591 names its fields.
+        server: the authorization server's issuer and endpoints, as RFC 8414 names them; empty where it has no metadata.
+        resource: what the token was asked for (RFC 8707); None: nothing was named.
+    """
+
+    record: GopherAgentTokenRecord | None
+    client: dict[str, Any] | None = None
+    server: dict[str, Any] | None = None
+    resource: str | None = None
+
+    @property
+    def token(self) -> str | None:
+        return None if self.record is None else self.record.access_token
+
+    @property
+    def expired(self) -> bool:
+        """Whether the token is over, or will be in a moment."""
+        if self.record is None or self.record.expires_at is None:
+            return self.record is None
+        return time.time() >= self.record.expires_at - EARLY_SECONDS
+
+    @property
+    def renewable(self) -> bool:
+        return bool(self.record is not None and self.record.refresh_token and self.client)
+
+
+async def load(store: GopherAgentTokenStore, key: str) -> Grant | None:
+    """What is stored; None when there is nothing. Raises SignInError when the store fails."""
+    record = await _asked(store.get(key))
+    beside = await _asked(store.get(client_key(key)))
+    facts = _facts(beside)
+    if record is None and facts is None:
+        return None
+    facts = facts or {}
+    return Grant(record, facts.get("client"), facts.get("server"), facts.get("resource"))
+
+
+async def save(store: GopherAgentTokenStore, key: str, grant: Grant) -> None:
+    """The client first: a token without it could not be renewed. Raises SignInError when the store fails."""
+    if grant.client is not None:
+        facts = {"client": grant.client, "server": grant.server, "resource": grant.resource}
+        await _asked(store.set(client_key(key), GopherAgentTokenRecord(json.dumps(facts), _CLIENT_TYPE)))
+    if grant.record is not None:
+        await _asked(store.set(key, grant.record))
+
+
+async def forget(store: GopherAgentTokenStore, key: str) -> None:
+    """The token is worthless; the client stays. Raises SignInError when the store fails."""
+    await _asked(store.delete(key))
+
+
+async def _asked(operation: Any) -> Any:
+    try:
+        return await operation
+    except Exception as error:
+        told = f"{type(error).__name__}: {redacted_error(error)}"
+        raise SignInError(f"The token store failed ({told})", "misconfigured") from None
+
+
+def _facts(record: Any) -> dict[str, Any] | None:
+    """The client's facts; None when there are none that can be read."""
+    try:
+        facts = json.loads(record.access_token)
+        shapes = {"client": dict, "server": dict, "resource": str}
+        return {name: facts[name] for name, kind in shapes.items() if isinstance(facts.get(name), kind)}
+    except (AttributeError, TypeError, ValueError):
+        return None

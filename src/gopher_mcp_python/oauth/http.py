@@ -1,0 +1,98 @@
+"""Requests to authorization servers: bounded in time and size, and never less protected than the MCP server itself."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from urllib.parse import urlsplit
+
+import httpx2
+
+from .debug import debug
+from .errors import SignInError
+
+__all__ = ["REQUEST_SECONDS", "Http", "host_of"]
+
+REQUEST_SECONDS = 15.0  # for each step of one request: connecting, sending, each piece of the answer
+_LARGEST = 1024 * 1024  # bytes of an answer; metadata and tokens have some kilobytes
+
+
+class Http:
+    """The HTTP client of one renewal. `last` is the request that was sent last, with its answer if one came."""
+
+    def __init__(self, server_url: str) -> None:
+        self._encrypted_only = urlsplit(server_url).scheme == "https"
+        self._client = httpx2.AsyncClient(timeout=httpx2.Timeout(REQUEST_SECONDS), follow_redirects=False)
+        self.last: httpx2.Request | None = None
+        self.answer: httpx2.Response | None = None
+
+    async def __aenter__(self) -> Http:
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._client.__aexit__(kind, error, traceback)
+
+    async def send(self, request: httpx2.Request) -> httpx2.Response:
+        """The whole answer. Raises SignInError when there is none, or it is larger than any such answer is."""
+        self.last, self.answer = request, None
+        host = host_of(str(request.url))
+        if self._encrypted_only and request.url.scheme != "https":
+            raise SignInError(
+                f"The MCP server is reached by https, but its sign-in leads to {host} without encryption: not sent",
+                "misconfigured",
+            )
+        # Set here as the SDK builds its requests without a client, so without any time limit.
+        request.extensions = {**request.extensions, "timeout": httpx2.Timeout(REQUEST_SECONDS).as_dict()}
+        try:
+            response = await self._client.send(request, stream=True)
+            try:
+                body = await _limited(response, host)
+            finally:
+                await response.aclose()
+        except httpx2.TimeoutException:
+            raise SignInError(f"{host} did not answer within {REQUEST_SECONDS:.0f} s", "unavailable") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise SignInError(f"{host} could not be reached ({_kind(error)})", "unavailable") from None
+        self.answer = _read(response, body)
+        debug("request", method=request.method, url=str(request.url), status=response.status_code)
+        return self.answer
+
+
+async def _limited(response: httpx2.Response, host: str) -> bytes:
+    body = b""
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > _LARGEST:
+            raise SignInError(f"The answer of {host} is larger than 1 MB, so it is no answer of an OAuth server")
+    return body
+
+
+def _read(response: httpx2.Response, body: bytes) -> httpx2.Response:
+    """The same answer with its body read, and without the headers that told how it was packed."""
+    packing = ("content-encoding", "content-length", "transfer-encoding")
+    headers = [(name, value) for name, value in response.headers.multi_items() if name not in packing]
+    read = httpx2.Response(response.status_code, headers=headers, content=body, request=response.request)
+    read.next_request = response.next_request
+    return read
+
+
+def host_of(url: str) -> str:
+    """The host of a URL, for people."""
+    try:
+        return urlsplit(url).hostname or "the authorization server"
+    except ValueError:
+        return "the authorization server"
+
+
+def _kind(error: Exception) -> str:
+    if "certificate" in str(error).lower():
+        return "its certificate was not accepted"
+    known = {
+        "ConnectError": "connection refused or host not found",
+        "ReadError": "the connection broke",
+        "RemoteProtocolError": "the connection broke or the answer is not HTTP",
+        "DecodingError": "the answer's content encoding is broken",
+    }
+    return known.get(type(error).__name__, type(error).__name__)

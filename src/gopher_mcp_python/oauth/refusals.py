@@ -1,0 +1,80 @@
+"""Why a renewal failed, as an error that names the server and the step and holds nothing secret."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ..display import safe_line
+from ..redaction import redact_text
+from .errors import Reason, SignInError
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from .http import Http
+
+__all__ = ["RefreshRefused", "refusal"]
+
+_LONGEST = 200  # characters of a server's own words
+
+
+class RefreshRefused(SignInError):
+    """The refresh token is not good any more: only a new sign-in helps."""
+
+
+def refusal(http: Http, kind: type[SignInError] | None = None, cause: Exception | None = None) -> SignInError:
+    """The error for a flow that ended at the last request of `http`; `cause` is what the SDK raised."""
+    from .http import host_of
+
+    request, answer = http.last, http.answer
+    if request is None:
+        return (kind or SignInError)(f"The sign-in could not begin ({_name(cause)})", "misconfigured")
+    host, step = host_of(str(request.url)), _step(request)
+    if answer is None:
+        return (kind or SignInError)(f"{host} gave no answer to the {step}", "unavailable")
+    if answer.status_code < 300:
+        return (kind or SignInError)(f"The {step} of {host} can't be used{_why(cause)}", "misconfigured")
+    told = _told(answer)
+    reason: Reason = "unavailable" if answer.status_code >= 500 or answer.status_code == 429 else "refused"
+    return (kind or SignInError)(f"{host} refused the {step} (HTTP status {answer.status_code}{told})", reason)
+
+
+def _step(request: httpx2.Request) -> str:
+    path = request.url.path
+    if "oauth-protected-resource" in path:
+        return "description of the protected resource"
+    if request.method == "GET":
+        return "description of the authorization server"
+    if request.headers.get("content-type") == "application/json":
+        return "client registration"
+    return "request for a token"
+
+
+def _told(answer: httpx2.Response) -> str:
+    """error and error_description (RFC 6749 section 5.2), as far as the server says so."""
+    try:
+        body = json.loads(answer.content)
+        texts = [body[name] for name in ("error", "error_description") if isinstance(body.get(name), str)]
+    except (AttributeError, TypeError, ValueError):
+        texts = []
+    told = safe_line(redact_text(", ".join(texts)), limit=_LONGEST)
+    return f": {told}" if told else ""
+
+
+def _why(cause: Exception | None) -> str:
+    """The SDK's own reason where it is about the servers' identities; all else of its texts may hold a reply."""
+    text = str(cause)
+    if "issuer mismatch" in text:
+        return ": it names another issuer than the one that was asked (RFC 8414 section 3.3)"
+    if "does not match expected" in text:
+        return ": it describes another resource than the server (RFC 9728 section 3.3)"
+    if "iss" in text and "authorization response" in text.lower():
+        return ": the answer came from another issuer than the one that was asked (RFC 9207)"
+    if "auth_method" in text:
+        return ": it wants a kind of client authentication that a program on this machine can't do"
+    return f" ({_name(cause)})" if cause is not None else ""
+
+
+def _name(cause: Exception | None) -> str:
+    return type(cause).__name__ if cause is not None else "nothing to send"

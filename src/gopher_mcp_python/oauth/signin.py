@@ -1,0 +1,223 @@
+"""Signing in to MCP servers: who has a token, who gets a new one, and when a person is needed for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from ..toolset.alarm import limited
+from ..toolset.clock import PausableClock
+from ..toolset.errors import CallTimeoutError
+from . import flights, grants
+from .challenge import Challenge
+from .debug import debug
+from .errors import SignInError
+from .flights import Flight
+from .grants import Grant
+from .keys import token_key
+from .refusals import RefreshRefused
+
+if TYPE_CHECKING:
+    from ..oauth_options import GopherAgentOAuthOptions, GopherAgentTokenStore
+    from .flow import Flow
+    from .http import Http
+    from .loopback import Callback
+
+__all__ = ["ServerSignIn"]
+
+# Seconds that everything but the person may take in one renewal, all requests together.
+FLOW_SECONDS = 60.0
+# Seconds that the person may take unless `timeout_ms` says otherwise; authorization servers give up at about that time.
+PERSON_SECONDS = 600.0
+
+
+class ServerSignIn:
+    """The token of one protected server. Used from any thread and event loop.
+
+    Args:
+        url: the server's address.
+        label: what people know it by.
+    """
+
+    def __init__(self, url: str, label: str, options: GopherAgentOAuthOptions, store: GopherAgentTokenStore) -> None:
+        self.label = label
+        self._url = url
+        self._options = options
+        self._store = store
+        self._key = token_key(url, options)
+        self._grant: Grant | None = None
+        self._tried: set[str] = set()  # scopes that were asked for in a step-up already
+
+    async def current(self) -> Grant | None:
+        """A token to try, refreshed first when it is over and can be; None: there is none.
+
+        Raises SignInError when a refresh could not be tried.
+        """
+        if self._grant is None:
+            self._grant = await grants.load(self._store, self._key)
+        grant = self._grant
+        if grant is not None and grant.expired and grant.renewable:
+            return await self._refresh(grant.token)
+        return None if grant is None or grant.record is None else grant
+
+    async def renewed(self, rejected: str | None, challenge: Challenge, *, interactive: bool) -> Grant | None:
+        """A token instead of the one that was rejected; None: there is none to be had, so the refusal stands.
+
+        Args:
+            interactive: whether a person may be asked.
+
+        Raises SignInError.
+        """
+        if challenge.step_up:
+            if not self._may_step_up(challenge):
+                return None
+        elif (refreshed := await self._refresh(rejected)) is not None:
+            return refreshed
+        if not interactive and self._options.grant == "authorization_code":
+            return None
+        return await self._fly("sign-in", lambda flight: self._sign_in(rejected, challenge))
+
+    def _may_step_up(self, challenge: Challenge) -> bool:
+        """Each scope is asked for once: a server that refuses the token that it asked for will go on doing so."""
+        scope = " ".join(sorted((challenge.scope or "").split()))
+        if scope in self._tried:
+            debug("step-up refused again", server=self.label)
+            return False
+        self._tried.add(scope)
+        return True
+
+    async def _refresh(self, rejected: str | None) -> Grant | None:
+        return await self._fly("refresh", lambda flight: self._refresh_once(flight, rejected))
+
+    async def _fly(self, kind: str, main: flights.Main) -> Grant | None:
+        store = getattr(self._store, "identity", id(self._store))
+        grant: Grant | None = await flights.join((store, self._key, kind), main)
+        self._grant = grant
+        return grant
+
+    # ---- in a flight -----------------------------------------------------------------------------------------------
+
+    async def _stored(self, rejected: str | None) -> tuple[Grant | None, bool]:
+        """What is stored, and whether it is what somebody else was faster to get."""
+        prior = await grants.load(self._store, self._key)
+        return prior, prior is not None and prior.token not in (None, rejected) and not prior.expired
+
+    async def _refresh_once(self, flight: Flight, rejected: str | None) -> Grant | None:
+        prior, newer = await self._stored(rejected)
+        if newer or prior is None or not prior.renewable:
+            return prior if newer else None
+        from .http import Http
+
+        with flight.unbreakable():
+            async with Http(self._url) as http:
+                return await self._timed(self._refreshed(prior, http), PausableClock(FLOW_SECONDS))
+
+    async def _sign_in(self, rejected: str | None, challenge: Challenge) -> Grant | None:
+        prior, newer = await self._stored(rejected)
+        if newer:
+            return prior
+        from .http import Http
+
+        clock = PausableClock(FLOW_SECONDS)
+        async with Http(self._url) as http:
+            return await self._timed(self._signed_in(prior, challenge, http, clock), clock)
+
+    async def _timed(self, renewal: Awaitable[Grant | None], clock: PausableClock) -> Grant | None:
+        try:
+            return await limited(renewal, clock)
+        except CallTimeoutError:
+            raise SignInError(
+                f"The sign-in to {self.label} took longer than {FLOW_SECONDS:.0f} s without the person's time",
+                "unavailable",
+            ) from None
+
+    async def _refreshed(self, prior: Grant, http: Http) -> Grant | None:
+        """None when the refresh token is not good any more and nobody has put another one into the store."""
+        from .flow import Flow
+
+        try:
+            grant = await Flow(self._url, self._options, prior, http).refresh()
+        except RefreshRefused as refused:
+            debug("refresh refused", server=self.label, error=refused)
+            again, newer = await self._stored(prior.token)
+            if newer:
+                return again  # another process has refreshed it
+            await grants.forget(self._store, self._key)
+            return None
+        await self._keep(grant)
+        debug("refreshed", server=self.label)
+        return grant
+
+    async def _signed_in(self, prior: Grant | None, challenge: Challenge, http: Http, clock: PausableClock) -> Grant:
+        from .flow import Flow
+
+        flow = Flow(self._url, self._options, prior, http)
+        if self._options.grant == "client_credentials":
+            grant = await flow.sign_in(challenge, None, _nobody)
+        else:
+            clock.pause()  # waiting for somebody else's sign-in
+            async with flights.alone():
+                clock.resume()
+                grant = await self._with_person(flow, prior, challenge, clock)
+        await self._keep(grant)
+        debug("signed in", server=self.label, scopes=grant.record.scope if grant.record else None)
+        return grant
+
+    async def _with_person(self, flow: Flow, prior: Grant | None, challenge: Challenge, clock: PausableClock) -> Grant:
+        callback = await self._listen(prior)
+        asked = False
+
+        async def person(url: str) -> tuple[str, str | None, str | None]:
+            nonlocal asked
+            asked = True
+            clock.pause()
+            try:
+                return await self._ask(url, callback)
+            finally:
+                clock.resume()
+
+        try:
+            grant = await flow.sign_in(challenge, callback.redirect_uri, person)
+        except BaseException as error:
+            text = str(error) if isinstance(error, SignInError) else "The sign-in was given up."
+            await asyncio.shield(callback.finish(False, text))
+            raise
+        await callback.finish(True, f"You are signed in to {self.label}.")
+        return grant
+
+    async def _listen(self, prior: Grant | None) -> Callback:
+        """At the address that the client is registered with where that is free: else it would register anew."""
+        from .loopback import Callback
+
+        if self._options.redirect_uri is None and prior is not None and prior.client is not None:
+            for uri in prior.client.get("redirect_uris", ())[:1]:
+                try:
+                    return await Callback.listen(str(uri))
+                except SignInError:
+                    break
+        return await Callback.listen(self._options.redirect_uri)
+
+    async def _ask(self, url: str, callback: Callback) -> tuple[str, str | None, str | None]:
+        from .person import ask_to_sign_in
+
+        state = parse_qs(urlsplit(url).query).get("state", [""])[0]
+        limit = self._options.timeout_ms
+        redirect = await ask_to_sign_in(
+            url,
+            callback,
+            state,
+            server=self.label,
+            open_browser=self._options.open_browser,
+            timeout=PERSON_SECONDS if limit is None else limit / 1000,
+            elsewhere=self._options.redirect_uri is not None,
+        )
+        return redirect.code or "", state, redirect.iss
+
+    async def _keep(self, grant: Grant) -> None:
+        await grants.save(self._store, self._key, grant)
+
+
+async def _nobody(url: str) -> tuple[str, str | None, str | None]:
+    raise SignInError("A person was to be asked, but the grant is client_credentials", "misconfigured")
