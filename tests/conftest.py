@@ -14,6 +14,7 @@ from tests.support import canary as canary_plugin
 from tests.support import guards, vendor
 from tests.support.scripted_llm import ScriptedModel
 from tests.support.servers import McpServer
+from tests.support.stores import limited_keyring, token_home  # noqa: F401  # fixtures
 from tests.support.variants import Variant
 
 # The product must behave as on a machine without any of its variables set; tests set what they need.

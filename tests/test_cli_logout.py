@@ -18,11 +18,11 @@ from gopher_mcp_python import (
 )
 from gopher_mcp_python.cli import main, run
 from gopher_mcp_python.oauth.stores import KeyringOrFileTokenStore, ListingTokenStore, resolve_store
-from tests.support import children, limited_keyring
+from tests.support import children
 from tests.support.canary import Canary
 from tests.support.limited_keyring import LimitedKeyring
-from tests.support.stores import home, record, variables  # noqa: F401
-from tests.support.stores import limited_keyring as backend  # noqa: F401
+from tests.support.limited_keyring import environment as keyring_environment
+from tests.support.stores import record, variables
 from tests.support.stores import run as finish
 
 SERVER = "https://mcp.example.test:8443/mcp"
@@ -57,7 +57,7 @@ Logout = Callable[..., tuple[int, str, str]]
 
 
 @pytest.mark.parametrize("url", [SERVER, "HTTPS://user:pass@MCP.example.test:8443/mcp/?query#fragment"])
-def test_the_keys_of_a_server_go_and_no_others(backend: LimitedKeyring, logout: Logout, url: str) -> None:  # noqa: F811
+def test_the_keys_of_a_server_go_and_no_others(limited_keyring: LimitedKeyring, logout: Logout, url: str) -> None:
     fill(FileTokenStore())
     fill(KeyringTokenStore())
     code, out, err = logout(url)
@@ -67,7 +67,7 @@ def test_the_keys_of_a_server_go_and_no_others(backend: LimitedKeyring, logout: 
     assert keys(FileTokenStore()) == keys(KeyringTokenStore()) == [f"{OTHER}#1"]
 
 
-def test_several_servers_and_a_store_by_name(backend: LimitedKeyring, logout: Logout) -> None:  # noqa: F811
+def test_several_servers_and_a_store_by_name(limited_keyring: LimitedKeyring, logout: Logout) -> None:
     fill(FileTokenStore())
     fill(KeyringTokenStore())
     code, out, _ = logout(SERVER, OTHER, "--token-store", "file")
@@ -76,7 +76,7 @@ def test_several_servers_and_a_store_by_name(backend: LimitedKeyring, logout: Lo
 
 
 def test_the_variable_names_the_store(
-    backend: LimitedKeyring,  # noqa: F811
+    limited_keyring: LimitedKeyring,
     logout: Logout,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -90,18 +90,18 @@ def test_the_variable_names_the_store(
     assert keys(FileTokenStore()) == []
 
 
-def test_all_means_everything_in_every_store(backend: LimitedKeyring, logout: Logout) -> None:  # noqa: F811
+def test_all_means_everything_in_every_store(limited_keyring: LimitedKeyring, logout: Logout) -> None:
     finish(fill(FileTokenStore()).set("a program's own key", record()))
     fill(KeyringTokenStore())
     code, out, _ = logout("--all")
     assert code == 0
     assert f"signed out of {SERVER}" in out and f"signed out of {OTHER}" in out
     assert "signed out of what belongs to no server (1 token deleted from the token file)" in out
-    assert keys(FileTokenStore()) == [] and backend.entries() == {}
+    assert keys(FileTokenStore()) == [] and limited_keyring.entries() == {}
     assert logout("--all")[:2] == (0, "nothing is stored\n")
 
 
-def test_what_is_not_there_is_said_with_what_is(backend: LimitedKeyring, logout: Logout) -> None:  # noqa: F811
+def test_what_is_not_there_is_said_with_what_is(limited_keyring: LimitedKeyring, logout: Logout) -> None:
     assert logout("https://nowhere.example.test/")[:2] == (0, "nothing is stored for https://nowhere.example.test\n")
     fill(FileTokenStore())
     code, out, _ = logout("https://mcp.example.test/mcp")
@@ -123,7 +123,7 @@ def test_what_is_not_there_is_said_with_what_is(backend: LimitedKeyring, logout:
     ],
 )
 def test_a_command_line_that_makes_no_sense_deletes_nothing(
-    backend: LimitedKeyring,  # noqa: F811
+    limited_keyring: LimitedKeyring,
     logout: Logout,
     arguments: tuple[str, ...],
     words: str,
@@ -134,12 +134,14 @@ def test_a_command_line_that_makes_no_sense_deletes_nothing(
     assert len(keys(FileTokenStore())) == 4
 
 
-def test_credentials_in_a_wrong_url_are_not_repeated(backend: LimitedKeyring, logout: Logout, canary: Canary) -> None:  # noqa: F811
+def test_credentials_in_a_wrong_url_are_not_repeated(
+    limited_keyring: LimitedKeyring, logout: Logout, canary: Canary
+) -> None:
     code, _, err = logout(f"ftp://me:{canary.secret('password')}@host/?token={canary.secret('token')}")
     assert code == 2 and "'host/' is not an http" in err
 
 
-def test_one_store_that_fails_keeps_nobody_from_the_other(backend: LimitedKeyring, logout: Logout) -> None:  # noqa: F811
+def test_one_store_that_fails_keeps_nobody_from_the_other(limited_keyring: LimitedKeyring, logout: Logout) -> None:
     store = FileTokenStore()
     fill(store)
     fill(KeyringTokenStore())
@@ -150,7 +152,7 @@ def test_one_store_that_fails_keeps_nobody_from_the_other(backend: LimitedKeyrin
     assert err.startswith(f"gopher-mcp: the token file {store.path} is damaged: ") and err.count("\n") == 1
 
 
-def test_without_a_keyring_the_file_is_all_there_is(backend: LimitedKeyring, logout: Logout) -> None:  # noqa: F811
+def test_without_a_keyring_the_file_is_all_there_is(limited_keyring: LimitedKeyring, logout: Logout) -> None:
     keyring.set_keyring(fail.Keyring())
     fill(FileTokenStore())
     assert logout(SERVER)[0] == 0 and keys(FileTokenStore()) == [f"{OTHER}#1"]
@@ -158,9 +160,9 @@ def test_without_a_keyring_the_file_is_all_there_is(backend: LimitedKeyring, log
     assert code == 1 and "no keyring can be used here" in err
 
 
-def test_the_command_itself(backend: LimitedKeyring) -> None:  # noqa: F811
+def test_the_command_itself(limited_keyring: LimitedKeyring) -> None:
     fill(KeyringTokenStore())
-    environment = {**variables(backend.file.parent), **limited_keyring.environment(backend.file)}
+    environment = {**variables(limited_keyring.file.parent), **keyring_environment(limited_keyring.file)}
     ended = children.run([sys.executable, "-m", "gopher_mcp_python", "logout", SERVER], env=environment).check()
     assert ended.out == f"signed out of {SERVER} (2 tokens and client registration deleted from the keyring)\n"
     assert ended.err == "" and keys(KeyringTokenStore()) == [f"{OTHER}#1"]
@@ -179,7 +181,7 @@ def _store_of(*arguments: str) -> object:
 
 
 def test_run_keeps_tokens_where_the_option_or_the_variable_says(
-    home: object,  # noqa: F811
+    token_home: object,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert isinstance(_store_of(), KeyringOrFileTokenStore), "a command's memory would be gone at once"
@@ -192,7 +194,7 @@ def test_run_keeps_tokens_where_the_option_or_the_variable_says(
 
 
 def test_run_refuses_a_variable_that_names_no_store(
-    home: object,  # noqa: F811
+    token_home: object,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -201,7 +203,7 @@ def test_run_refuses_a_variable_that_names_no_store(
     assert "GOPHER_MCP_TOKEN_STORE is 'disk'" in capsys.readouterr().err
 
 
-def test_what_run_would_store_logout_finds(backend: LimitedKeyring, logout: Logout) -> None:  # noqa: F811
+def test_what_run_would_store_logout_finds(limited_keyring: LimitedKeyring, logout: Logout) -> None:
     store = _store_of()
     assert isinstance(store, KeyringOrFileTokenStore)
     finish(store.set(f"{SERVER}#1", GopherAgentTokenRecord("a")))

@@ -20,14 +20,14 @@ from gopher_mcp_python import FileTokenStore, GopherAgentTokenRecord, TokenStore
 from gopher_mcp_python.oauth import filestore, privatefile
 from tests.support import children
 from tests.support.canary import Canary, secret
-from tests.support.stores import KEY, home, record, run, variables  # noqa: F401
+from tests.support.stores import KEY, record, run, variables
 
 # As the superuser no permission holds: a child becomes somebody else first, in a folder of its own outside /root.
 NOBODY = 65534
 
 
 @pytest.fixture
-def store(home: Path) -> FileTokenStore:  # noqa: F811
+def store(token_home: Path) -> FileTokenStore:
     """A store with one record, in the places that are taken when nothing is said."""
     made = FileTokenStore()
     run(made.set(KEY, record()))
@@ -39,8 +39,8 @@ def found(store: FileTokenStore) -> dict[str, object] | None:
     return None if kept is None else vars(kept)
 
 
-def key_file(home: Path) -> Path:  # noqa: F811
-    return home / "config" / "gopher-mcp" / "token-key"
+def key_file(token_home: Path) -> Path:
+    return token_home / "config" / "gopher-mcp" / "token-key"
 
 
 def refused(store: FileTokenStore, *words: str) -> None:
@@ -64,16 +64,18 @@ def refused(store: FileTokenStore, *words: str) -> None:
 # ---- places and permissions -----------------------------------------------------------------------------------------
 
 
-def test_nothing_readable_is_in_the_file_and_only_this_user_can_open_it(store: FileTokenStore, home: Path) -> None:  # noqa: F811
+def test_nothing_readable_is_in_the_file_and_only_this_user_can_open_it(
+    store: FileTokenStore, token_home: Path
+) -> None:
     data = store.path.read_bytes()
     for text in (secret("access"), secret("refresh"), "mcp.example.test", "mail.read", "DPoP"):
         assert text.encode() not in data
-    for path in (store.path, key_file(home)):
+    for path in (store.path, key_file(token_home)):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_looking_makes_no_files(home: Path) -> None:  # noqa: F811
+def test_looking_makes_no_files(token_home: Path) -> None:
     store = FileTokenStore()
 
     async def look() -> None:
@@ -82,29 +84,29 @@ def test_looking_makes_no_files(home: Path) -> None:  # noqa: F811
         assert await store.clear() == 0
 
     run(look())
-    assert list(home.iterdir()) == []
+    assert list(token_home.iterdir()) == []
 
 
-def test_the_variable_and_the_argument_say_where_the_file_is(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_the_variable_and_the_argument_say_where_the_file_is(token_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOPHER_MCP_TOKEN_FILE", "~/tokens/here")
-    assert FileTokenStore().path == home / "tokens" / "here"
+    assert FileTokenStore().path == token_home / "tokens" / "here"
     run(FileTokenStore().set(KEY, record()))
-    assert (home / "tokens" / "here").is_file()
-    monkeypatch.chdir(home)
+    assert (token_home / "tokens" / "here").is_file()
+    monkeypatch.chdir(token_home)
     relative = FileTokenStore("there")
     monkeypatch.chdir("/")
-    assert relative.path == home / "there"
+    assert relative.path == token_home / "there"
 
 
-def test_whatever_the_umask_the_user_can_read_the_file(home: Path) -> None:  # noqa: F811
+def test_whatever_the_umask_the_user_can_read_the_file(token_home: Path) -> None:
     before = os.umask(0o777)
     try:
-        os.makedirs(home / "data", exist_ok=True)
-        os.chmod(home / "data", 0o700)
-        run(FileTokenStore(home / "data" / "tokens", key=bytes(32)).set(KEY, record()))
+        os.makedirs(token_home / "data", exist_ok=True)
+        os.chmod(token_home / "data", 0o700)
+        run(FileTokenStore(token_home / "data" / "tokens", key=bytes(32)).set(KEY, record()))
     finally:
         os.umask(before)
-    assert stat.S_IMODE((home / "data" / "tokens").stat().st_mode) == 0o600
+    assert stat.S_IMODE((token_home / "data" / "tokens").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660, 0o601])
@@ -115,9 +117,9 @@ def test_a_file_that_others_may_open_is_refused(store: FileTokenStore, mode: int
     assert found(store) == vars(record())
 
 
-def test_a_key_that_others_may_open_is_refused(store: FileTokenStore, home: Path) -> None:  # noqa: F811
-    key_file(home).chmod(0o644)
-    with pytest.raises(TokenStoreError, match=f"chmod 600 {key_file(home)}"):
+def test_a_key_that_others_may_open_is_refused(store: FileTokenStore, token_home: Path) -> None:
+    key_file(token_home).chmod(0o644)
+    with pytest.raises(TokenStoreError, match=f"chmod 600 {key_file(token_home)}"):
         run(store.get(KEY))
 
 
@@ -137,39 +139,41 @@ def test_a_folder_in_which_everybody_may_replace_files_is_refused(store: FileTok
     run(store.set(KEY, record()))
 
 
-def test_what_is_no_plain_file_is_refused_at_once(home: Path) -> None:  # noqa: F811
-    os.mkfifo(home / "pipe", 0o600)
-    refused(FileTokenStore(home / "pipe"), "no plain file")
-    (home / "folder").mkdir()
-    refused(FileTokenStore(home / "folder"), "no plain file")
-    (home / "file").touch()
+def test_what_is_no_plain_file_is_refused_at_once(token_home: Path) -> None:
+    os.mkfifo(token_home / "pipe", 0o600)
+    refused(FileTokenStore(token_home / "pipe"), "no plain file")
+    (token_home / "folder").mkdir()
+    refused(FileTokenStore(token_home / "folder"), "no plain file")
+    (token_home / "file").touch()
     with pytest.raises(TokenStoreError, match="Not a directory"):
-        run(FileTokenStore(home / "file" / "below").get(KEY))
+        run(FileTokenStore(token_home / "file" / "below").get(KEY))
 
 
-def test_a_link_stays_a_link(store: FileTokenStore, home: Path) -> None:  # noqa: F811
-    (home / "link").symlink_to(store.path)
-    linked = FileTokenStore(home / "link")
+def test_a_link_stays_a_link(store: FileTokenStore, token_home: Path) -> None:
+    (token_home / "link").symlink_to(store.path)
+    linked = FileTokenStore(token_home / "link")
     run(linked.set(KEY + "2", record("other")))
-    assert (home / "link").is_symlink()
+    assert (token_home / "link").is_symlink()
     assert run(store.keys()) == [KEY, KEY + "2"]
 
 
-def test_without_a_home_the_variables_are_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_without_a_home_the_variables_are_named(token_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody(uid: int) -> pwd.struct_passwd:
         raise KeyError(uid)
 
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name)
     monkeypatch.setattr(pwd, "getpwuid", nobody)
-    monkeypatch.chdir(home)
+    monkeypatch.chdir(token_home)
     with pytest.raises(TokenStoreError, match=r"no home folder.*HOME, or GOPHER_MCP_TOKEN_FILE"):
         FileTokenStore()
-    store = FileTokenStore(home / "tokens")
+    store = FileTokenStore(token_home / "tokens")
     with pytest.raises(TokenStoreError, match=r"no home folder.*GOPHER_MCP_TOKEN_KEY"):
         run(store.set(KEY, record()))
-    assert [path.name for path in home.iterdir() if not path.name.endswith(".lock")] == [], "nothing called ~ is made"
-    run(FileTokenStore(home / "tokens", key=bytes(range(32))).set(KEY, record()))
+    assert [path.name for path in token_home.iterdir() if not path.name.endswith(".lock")] == [], (
+        "nothing called ~ is made"
+    )
+    run(FileTokenStore(token_home / "tokens", key=bytes(range(32))).set(KEY, record()))
 
 
 # ---- damage ---------------------------------------------------------------------------------------------------------
@@ -236,7 +240,7 @@ KEYS: dict[str, Callable[[], bytes | str | None]] = {
 
 @pytest.mark.parametrize("sealed", KEYS)
 @pytest.mark.parametrize("opened", KEYS)
-def test_each_kind_of_key_opens_its_own_files_only(home: Path, sealed: str, opened: str) -> None:  # noqa: F811
+def test_each_kind_of_key_opens_its_own_files_only(token_home: Path, sealed: str, opened: str) -> None:
     run(FileTokenStore(key=KEYS[sealed]()).set(KEY, record()))
     store = FileTokenStore(key=KEYS[opened]())
     if sealed == opened:
@@ -246,21 +250,25 @@ def test_each_kind_of_key_opens_its_own_files_only(home: Path, sealed: str, open
         refused(store, "was sealed with", remedy[sealed])
 
 
-def test_the_passphrase_comes_from_the_variable(home: Path, monkeypatch: pytest.MonkeyPatch, canary: Canary) -> None:  # noqa: F811
+def test_the_passphrase_comes_from_the_variable(
+    token_home: Path, monkeypatch: pytest.MonkeyPatch, canary: Canary
+) -> None:
     monkeypatch.setenv("GOPHER_MCP_TOKEN_KEY", canary.secret("passphrase"))
     run(FileTokenStore().set(KEY, record()))
-    assert not key_file(home).exists()
+    assert not key_file(token_home).exists()
     assert found(FileTokenStore(key=canary.secret("passphrase"))) == vars(record())
     monkeypatch.setenv("GOPHER_MCP_TOKEN_KEY", canary.secret("another"))
     refused(FileTokenStore(), "another key than the passphrase in GOPHER_MCP_TOKEN_KEY")
 
 
-def test_a_wrong_key_is_told_from_damage(home: Path) -> None:  # noqa: F811
+def test_a_wrong_key_is_told_from_damage(token_home: Path) -> None:
     run(FileTokenStore(key=bytes(32)).set(KEY, record()))
     refused(FileTokenStore(key=bytes(range(32))), "another key than the key= that was given")
 
 
-def test_the_key_of_a_passphrase_is_made_once(home: Path, monkeypatch: pytest.MonkeyPatch, canary: Canary) -> None:  # noqa: F811
+def test_the_key_of_a_passphrase_is_made_once(
+    token_home: Path, monkeypatch: pytest.MonkeyPatch, canary: Canary
+) -> None:
     made = []
 
     def counted(passphrase: str, salt: bytes) -> bytes:
@@ -277,20 +285,20 @@ def test_the_key_of_a_passphrase_is_made_once(home: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(("key", "kind"), [(b"short", ValueError), ("", ValueError), (7, TypeError)])
-def test_what_is_no_key_is_refused(home: Path, key: object, kind: type[Exception]) -> None:  # noqa: F811
+def test_what_is_no_key_is_refused(token_home: Path, key: object, kind: type[Exception]) -> None:
     with pytest.raises(kind, match=r"key must|passphrase is empty"):
         FileTokenStore(key=key)  # type: ignore[arg-type]
 
 
-def test_a_lost_key_is_told_and_none_is_made_in_its_place(store: FileTokenStore, home: Path) -> None:  # noqa: F811
-    kept = key_file(home).read_bytes()
-    key_file(home).unlink()
-    refused(store, f"{key_file(home)} with the key of", "put it back")
-    assert not key_file(home).exists()
-    key_file(home).write_bytes(kept[:20])
-    key_file(home).chmod(0o600)
-    refused(store, f"the key file {key_file(home)} is damaged")
-    key_file(home).write_bytes(kept)
+def test_a_lost_key_is_told_and_none_is_made_in_its_place(store: FileTokenStore, token_home: Path) -> None:
+    kept = key_file(token_home).read_bytes()
+    key_file(token_home).unlink()
+    refused(store, f"{key_file(token_home)} with the key of", "put it back")
+    assert not key_file(token_home).exists()
+    key_file(token_home).write_bytes(kept[:20])
+    key_file(token_home).chmod(0o600)
+    refused(store, f"the key file {key_file(token_home)} is damaged")
+    key_file(token_home).write_bytes(kept)
     assert found(store) == vars(record())
 
 
@@ -366,7 +374,7 @@ asyncio.run(work(store, sys.argv[1]))
 """
 
 
-def test_processes_that_write_at_the_same_time_lose_nothing(home: Path) -> None:  # noqa: F811
+def test_processes_that_write_at_the_same_time_lose_nothing(token_home: Path) -> None:
     """From the very first write on, which makes the key too."""
     writers = [
         subprocess.Popen(
@@ -375,7 +383,7 @@ def test_processes_that_write_at_the_same_time_lose_nothing(home: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=children.environment(variables(home)),
+            env=children.environment(variables(token_home)),
             cwd=children.ROOT,
         )
         for name in "abc"

@@ -14,11 +14,11 @@ from keyring.errors import KeyringLocked
 
 from gopher_mcp_python import GopherAgentTokenRecord, KeyringTokenStore, TokenStoreError
 from gopher_mcp_python.oauth import keyring_store
-from tests.support import children, limited_keyring
+from tests.support import children
 from tests.support.canary import Canary
 from tests.support.limited_keyring import LimitedKeyring
-from tests.support.stores import KEY, home, record, run, variables  # noqa: F401
-from tests.support.stores import limited_keyring as backend  # noqa: F401
+from tests.support.limited_keyring import environment as keyring_environment
+from tests.support.stores import KEY, record, run, variables
 
 LONG = "l" * 20_000
 
@@ -31,40 +31,54 @@ def access(store: KeyringTokenStore, key: str = KEY) -> str | None:
 # ---- long values ----------------------------------------------------------------------------------------------------
 
 
-def test_a_short_record_is_one_entry_beside_the_index(backend: LimitedKeyring) -> None:  # noqa: F811
+def test_a_short_record_is_one_entry_beside_the_index(limited_keyring: LimitedKeyring) -> None:
     run(KeyringTokenStore().set(KEY, record()))
-    assert sorted(backend.entries()) == ["#index", KEY]
+    assert sorted(limited_keyring.entries()) == ["#index", KEY]
 
 
-def test_a_long_record_goes_where_windows_takes_2560_bytes(backend: LimitedKeyring) -> None:  # noqa: F811
+def test_a_long_record_goes_where_windows_takes_2560_bytes(limited_keyring: LimitedKeyring) -> None:
     store = KeyringTokenStore()
     run(store.set(KEY, GopherAgentTokenRecord(LONG)))
     assert access(store) == LONG
-    assert max(len(text) for text in backend.entries().values()) <= 1279
+    assert max(len(text) for text in limited_keyring.entries().values()) <= 1279
 
 
-def test_what_is_replaced_or_removed_leaves_no_parts_behind(backend: LimitedKeyring) -> None:  # noqa: F811
+def test_a_keyring_that_takes_any_length_gets_one_entry(
+    limited_keyring: LimitedKeyring,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(LimitedKeyring, "__module__", "keyring.backends.SecretService")
+    limited_keyring.limit = 1 << 20
+    store = KeyringTokenStore()
+    run(store.set(KEY, GopherAgentTokenRecord(LONG)))
+    assert access(store) == LONG and sorted(limited_keyring.entries()) == ["#index", KEY]
+    monkeypatch.undo()
+    assert access(store) == LONG
+    assert run(store.clear()) == 1 and limited_keyring.entries() == {}
+
+
+def test_what_is_replaced_or_removed_leaves_no_parts_behind(limited_keyring: LimitedKeyring) -> None:
     store = KeyringTokenStore()
     for text in ("short", LONG, LONG[:5000], LONG, "short"):
         run(store.set(KEY, GopherAgentTokenRecord(text)))
         assert access(store) == text
-    assert sorted(backend.entries()) == ["#index", KEY]
+    assert sorted(limited_keyring.entries()) == ["#index", KEY]
     run(store.set(KEY, GopherAgentTokenRecord(LONG)))
     run(store.delete(KEY))
-    assert backend.entries() == {"#index": "[]"}
+    assert limited_keyring.entries() == {"#index": "[]"}
     run(store.set(KEY, GopherAgentTokenRecord(LONG)))
     assert run(store.clear()) == 1
-    assert backend.entries() == {}
+    assert limited_keyring.entries() == {}
 
 
-def test_an_index_of_many_keys_is_split_too(backend: LimitedKeyring) -> None:  # noqa: F811
+def test_an_index_of_many_keys_is_split_too(limited_keyring: LimitedKeyring) -> None:
     store = KeyringTokenStore()
     keys = [f"{KEY}{number:03}{'k' * 200}" for number in range(12)]
     for key in keys:
         run(store.set(key, GopherAgentTokenRecord("a")))
     assert run(store.keys()) == keys
     assert run(store.clear()) == 12
-    assert backend.entries() == {}
+    assert limited_keyring.entries() == {}
 
 
 # ---- somebody writes meanwhile --------------------------------------------------------------------------------------
@@ -73,7 +87,7 @@ def test_an_index_of_many_keys_is_split_too(backend: LimitedKeyring) -> None:  #
 @pytest.mark.parametrize("when", range(1, 6))
 @pytest.mark.parametrize("writes", [1, 2])
 def test_who_reads_during_a_write_gets_the_old_or_the_new_record_whole(
-    backend: LimitedKeyring,  # noqa: F811
+    limited_keyring: LimitedKeyring,
     when: int,
     writes: int,
 ) -> None:
@@ -84,7 +98,7 @@ def test_who_reads_during_a_write_gets_the_old_or_the_new_record_whole(
     def write_meanwhile(what: str, name: str) -> None:
         reads.append(name)
         if len(reads) == when:
-            backend.before = lambda what, name: None
+            limited_keyring.before = lambda what, name: None
             for number in range(2, 2 + writes):
                 store._set(
                     KEY,
@@ -92,7 +106,7 @@ def test_who_reads_during_a_write_gets_the_old_or_the_new_record_whole(
                     '"expires_at": null, "scope": null}',
                 )
 
-    backend.before = write_meanwhile
+    limited_keyring.before = write_meanwhile
     found = access(store)
     assert len(reads) == when, "the write came in between"
     assert found is not None and len(found) == 4000
@@ -100,7 +114,7 @@ def test_who_reads_during_a_write_gets_the_old_or_the_new_record_whole(
 
 
 @pytest.mark.parametrize("at", range(1, 8))
-def test_a_writer_that_dies_halfway_loses_nothing(backend: LimitedKeyring, at: int) -> None:  # noqa: F811
+def test_a_writer_that_dies_halfway_loses_nothing(limited_keyring: LimitedKeyring, at: int) -> None:
     store = KeyringTokenStore()
     run(store.set(KEY, GopherAgentTokenRecord("1" * 4000)))
     changes: list[str] = []
@@ -111,16 +125,16 @@ def test_a_writer_that_dies_halfway_loses_nothing(backend: LimitedKeyring, at: i
             if len(changes) == at:
                 raise OSError("gone")
 
-    backend.before = die
+    limited_keyring.before = die
     with pytest.raises(TokenStoreError):
         run(store.set(KEY, GopherAgentTokenRecord("2" * 4000)))
-    backend.before = lambda what, name: None
+    limited_keyring.before = lambda what, name: None
     assert access(store) in ("1" * 4000, "2" * 4000)
     assert run(store.keys()) == [KEY]
     run(store.set(KEY, GopherAgentTokenRecord("3" * 4000)))
     assert access(store) == "3" * 4000
     assert run(store.clear()) == 1
-    assert backend.entries() == {}, "what the dead one left is removed too"
+    assert limited_keyring.entries() == {}, "what the dead one left is removed too"
 
 
 WRITER = """
@@ -141,8 +155,8 @@ asyncio.run(work())
 """
 
 
-def test_processes_that_store_at_the_same_time_are_all_in_the_index(backend: LimitedKeyring) -> None:  # noqa: F811
-    environment = {**variables(backend.file.parent), **limited_keyring.environment(backend.file)}
+def test_processes_that_store_at_the_same_time_are_all_in_the_index(limited_keyring: LimitedKeyring) -> None:
+    environment = {**variables(limited_keyring.file.parent), **keyring_environment(limited_keyring.file)}
     writers = [
         subprocess.Popen(
             [sys.executable, "-c", WRITER, name],
@@ -181,12 +195,12 @@ def test_processes_that_store_at_the_same_time_are_all_in_the_index(backend: Lim
     ],
 )
 def test_a_damaged_entry_is_told_and_can_be_removed(
-    backend: LimitedKeyring,  # noqa: F811
+    limited_keyring: LimitedKeyring,
     damage: Callable[[dict[str, str]], object],
 ) -> None:
     store = KeyringTokenStore()
     run(store.set(KEY, GopherAgentTokenRecord("1" * 4000)))
-    with backend._changed() as found:
+    with limited_keyring._changed() as found:
         damage(found)
     with pytest.raises(
         TokenStoreError, match=r"damaged: run gopher-mcp logout https://mcp\.example\.test/mcp and sign"
@@ -196,10 +210,10 @@ def test_a_damaged_entry_is_told_and_can_be_removed(
     assert access(store) is None and run(store.keys()) == []
 
 
-def test_a_damaged_index_is_told(backend: LimitedKeyring) -> None:  # noqa: F811
+def test_a_damaged_index_is_told(limited_keyring: LimitedKeyring) -> None:
     store = KeyringTokenStore()
     run(store.set(KEY, record()))
-    backend.set_password("gopher-mcp", "#index", "[")
+    limited_keyring.set_password("gopher-mcp", "#index", "[")
     with pytest.raises(TokenStoreError, match="remove the entries of gopher-mcp"):
         run(store.clear())
     assert store.is_usable(), "nothing that the file should stand in for: the tokens are there"
@@ -211,7 +225,7 @@ def test_a_damaged_index_is_told(backend: LimitedKeyring) -> None:  # noqa: F811
 
 @pytest.mark.parametrize(("kind", "why"), [(fail.Keyring, "there is none"), (null.Keyring, "it is switched off")])
 def test_no_keyring_is_an_error_that_names_the_way_out(
-    backend: LimitedKeyring,  # noqa: F811
+    limited_keyring: LimitedKeyring,
     kind: type[keyring.backend.KeyringBackend],
     why: str,
 ) -> None:
@@ -226,7 +240,7 @@ def test_no_keyring_is_an_error_that_names_the_way_out(
 
 
 def test_a_backend_that_raises_is_told_without_what_was_to_be_stored(
-    backend: LimitedKeyring,  # noqa: F811
+    limited_keyring: LimitedKeyring,
     canary: Canary,
 ) -> None:
     store = KeyringTokenStore()
@@ -234,7 +248,7 @@ def test_a_backend_that_raises_is_told_without_what_was_to_be_stored(
     def locked(what: str, name: str) -> NoReturn:
         raise KeyringLocked("the collection is locked")
 
-    backend.before = locked
+    limited_keyring.before = locked
     with pytest.raises(
         TokenStoreError, match=r"LimitedKeyring.*read \(KeyringLocked: the collection is locked\): unlock"
     ):
@@ -245,16 +259,16 @@ def test_a_backend_that_raises_is_told_without_what_was_to_be_stored(
         if what == "set" and name == KEY:
             raise ValueError(f"can't store {canary.secret('access')}")
 
-    backend.before = quoting
+    limited_keyring.before = quoting
     with pytest.raises(TokenStoreError, match=r"could not be written \(ValueError\)") as caught:
         run(store.set(KEY, record()))
     assert caught.value.__cause__ is None and caught.value.__context__ is None
 
 
-def test_two_services_are_two_places(backend: LimitedKeyring) -> None:  # noqa: F811
+def test_two_services_are_two_places(limited_keyring: LimitedKeyring) -> None:
     asked: list[str] = []
-    original = backend.get_password
-    backend.get_password = lambda service, name: asked.append(service) or original(service, name)  # type: ignore
+    original = limited_keyring.get_password
+    limited_keyring.get_password = lambda service, name: asked.append(service) or original(service, name)  # type: ignore
     run(KeyringTokenStore("my program").get(KEY))
     run(KeyringTokenStore().get(KEY))
     assert asked == ["my program", "gopher-mcp"]
@@ -290,7 +304,7 @@ except TokenStoreError as error:
 
 
 def test_without_a_writable_folder_the_keyring_works_all_the_same(
-    backend: LimitedKeyring,  # noqa: F811
+    limited_keyring: LimitedKeyring,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def nowhere(kind: str) -> NoReturn:

@@ -35,13 +35,13 @@ from gopher_mcp_python.oauth.stores import (
 )
 from tests.support.canary import Canary
 from tests.support.limited_keyring import LimitedKeyring
-from tests.support.stores import KEY, home, limited_keyring, record, run  # noqa: F401
+from tests.support.stores import KEY, record, run
 
 STORES = ("memory", "file", "keyring", "keyring or file")
 
 
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, limited_keyring: LimitedKeyring) -> ListingTokenStore:  # noqa: F811
+def store(request: pytest.FixtureRequest, limited_keyring: LimitedKeyring) -> ListingTokenStore:
     made: dict[str, Any] = {"memory": MemoryTokenStore, "file": FileTokenStore, "keyring": KeyringTokenStore}
     found: ListingTokenStore = made.get(request.param, KeyringOrFileTokenStore)()
     return found
@@ -145,6 +145,20 @@ def test_two_threads_with_event_loops_of_their_own_use_one_store_at_once(store: 
     assert both is not None and both.access_token in ("a" * 3000, "b" * 3000)
 
 
+def test_two_stores_that_are_one_place_say_so(token_home: Path) -> None:
+    """So that one refresh token is used once, whichever object leads to it."""
+    (token_home / "link").symlink_to(token_home / "tokens")
+    file = FileTokenStore(token_home / "tokens")
+    assert (
+        file.identity
+        == FileTokenStore(token_home / "link").identity
+        == FileTokenStore(f"{token_home}/./tokens").identity
+    )
+    assert file.identity != FileTokenStore().identity != KeyringTokenStore().identity
+    assert KeyringTokenStore().identity == KeyringTokenStore().identity != KeyringTokenStore("other").identity
+    assert KeyringOrFileTokenStore().identity == KeyringOrFileTokenStore().identity
+
+
 # ---- secrets --------------------------------------------------------------------------------------------------------
 
 
@@ -170,7 +184,7 @@ def test_a_copy_is_the_same_store_and_a_pickle_holds_no_token(store: ListingToke
     assert found is not None and vars(found) == vars(record())
 
 
-def test_a_key_that_was_given_is_neither_shown_nor_pickled(home: Path, canary: Canary) -> None:  # noqa: F811
+def test_a_key_that_was_given_is_neither_shown_nor_pickled(token_home: Path, canary: Canary) -> None:
     store = FileTokenStore(key=canary.secret("passphrase"))
     run(store.set(KEY, record()))
     canary.check(
@@ -184,20 +198,20 @@ def test_a_key_that_was_given_is_neither_shown_nor_pickled(home: Path, canary: C
 # ---- which store is meant -------------------------------------------------------------------------------------------
 
 
-def test_names_mean_the_three_stores(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_names_mean_the_three_stores(token_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(resolve_store("memory"), MemoryTokenStore)
     assert isinstance(resolve_store("keyring"), KeyringTokenStore)
     file = resolve_store("file")
-    assert isinstance(file, FileTokenStore) and file.path == home / "data" / "gopher-mcp" / "tokens.sealed"
+    assert isinstance(file, FileTokenStore) and file.path == token_home / "data" / "gopher-mcp" / "tokens.sealed"
     for name in ("memory", "keyring", "file"):
         assert resolve_store(name) is resolve_store(name)
-    monkeypatch.setenv("GOPHER_MCP_TOKEN_FILE", str(home / "elsewhere"))
+    monkeypatch.setenv("GOPHER_MCP_TOKEN_FILE", str(token_home / "elsewhere"))
     elsewhere = resolve_store("file")
-    assert isinstance(elsewhere, FileTokenStore) and elsewhere.path == home / "elsewhere"
+    assert isinstance(elsewhere, FileTokenStore) and elsewhere.path == token_home / "elsewhere"
 
 
 def test_without_a_name_the_variable_decides_and_else_the_memory_of_the_process(
-    home: Path,  # noqa: F811
+    token_home: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert resolve_store(None) is resolve_store("memory")
@@ -246,7 +260,7 @@ def test_all_of_them_are_public_and_their_error_is_an_agent_error() -> None:
         assert isinstance(kind(), GopherAgentTokenStore) and isinstance(kind(), ListingTokenStore)
 
 
-def test_the_file_stands_in_where_there_is_no_keyring(limited_keyring: LimitedKeyring) -> None:  # noqa: F811
+def test_the_file_stands_in_where_there_is_no_keyring(limited_keyring: LimitedKeyring) -> None:
     import keyring
     from keyring.backends import fail
 

@@ -34,6 +34,7 @@ class LimitedKeyring(KeyringBackend):
     def __init__(self, file: Path | None = None) -> None:
         super().__init__()
         self.file = file or Path(os.environ[_VARIABLE])
+        self.limit = 2560
         self.before: Callable[[str, str], object] = lambda what, name: None
 
     def entries(self) -> dict[str, str]:
@@ -48,7 +49,7 @@ class LimitedKeyring(KeyringBackend):
 
     def set_password(self, service: str, username: str, password: str) -> None:
         self.before("set", username)
-        if len(password.encode("utf-16")) > 2560:
+        if len(password.encode("utf-16")) > self.limit:
             raise PasswordSetError("the stub received bad data")  # what Windows says
         with self._changed() as found:
             found[username] = password

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import keyring
 import pytest
 
-from gopher_mcp_python import GopherAgentTokenRecord
 from tests.support.canary import secret
-from tests.support.limited_keyring import LimitedKeyring
+
+if TYPE_CHECKING:
+    from gopher_mcp_python import GopherAgentTokenRecord
+    from tests.support.limited_keyring import LimitedKeyring
 
 _Result = TypeVar("_Result")
 KEY = "https://mcp.example.test/mcp#0123abcd"
@@ -24,6 +25,8 @@ def run(awaitable: Coroutine[Any, Any, _Result]) -> _Result:
 
 def record(access: str = "access") -> GopherAgentTokenRecord:
     """A record in which everything is set."""
+    from gopher_mcp_python import GopherAgentTokenRecord
+
     return GopherAgentTokenRecord(secret(access), "DPoP", secret("refresh"), 1_790_000_000.25, "mail.read mail.send")
 
 
@@ -40,7 +43,7 @@ def variables(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def token_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home."""
     for name, value in variables(tmp_path).items():
         monkeypatch.setenv(name, value)
@@ -48,10 +51,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def limited_keyring(home: Path) -> Iterator[LimitedKeyring]:
+def limited_keyring(token_home: Path) -> Iterator[LimitedKeyring]:
     """An empty keyring that is the one in use."""
+    import keyring
+
+    from tests.support.limited_keyring import LimitedKeyring
+
     before = keyring.get_keyring()
-    backend = LimitedKeyring(home / "keyring.json")
+    backend = LimitedKeyring(token_home / "keyring.json")
     keyring.set_keyring(backend)
     yield backend
     keyring.set_keyring(before)

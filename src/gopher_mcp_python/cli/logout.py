@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Delete, and say what was there."""
+    import asyncio
+
     if bool(args.urls) == args.all:
         raise UsageError("name the servers' URLs, or say --all" if not args.urls else "either URLs or --all, not both")
     wanted = None if args.all else [_address(url) for url in args.urls]

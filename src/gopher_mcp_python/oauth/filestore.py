@@ -51,6 +51,11 @@ class FileTokenStore(SharedByCopies):
         """Where the tokens are."""
         return self._path
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Equal for two stores that are one place."""
+        return "file", str(self._real())
+
     async def get(self, key: str) -> GopherAgentTokenRecord | None:
         """The record under `key`; None when there is none."""
         records = await asyncio.to_thread(self._read)

@@ -17,6 +17,9 @@ __all__ = ["Entries", "backend", "damaged", "decoded"]
 
 # Windows: CRED_MAX_CREDENTIAL_BLOB_SIZE is 2560 bytes, and two of them are a character there.
 LONGEST = 1200
+# These take a text of any length, and are spared the calls (each takes 10 ms or more of D-Bus); others may be a way to
+# Windows' store.
+_ANY_LENGTH = tuple(f"keyring.backends.{name}" for name in ("SecretService", "libsecret", "kwallet", "macOS"))
 _OTHER_STORE = 'or take another store (token_store="file", --token-store file)'
 _TRIES = 5
 _Result = TypeVar("_Result")
@@ -28,6 +31,7 @@ class Entries:
     def __init__(self, backend: Any, service: str) -> None:
         self._backend = backend
         self._service = service
+        self._splits = not type(backend).__module__.startswith(_ANY_LENGTH)
 
     def probe(self, name: str) -> None:
         """Raises TokenStoreError when the keyring doesn't answer."""
@@ -50,7 +54,7 @@ class Entries:
         raise damaged(name)
 
     def write(self, name: str, text: str) -> None:
-        if len(text) <= LONGEST:
+        if len(text) <= LONGEST or not self._splits:
             self._commit(name, text, keep="")
             return
         side = "b" if self._side(name) == "a" else "a"
@@ -70,6 +74,8 @@ class Entries:
 
     def _drop_parts(self, name: str, *, keep: str) -> None:
         """Removes the parts that no head names, the last one first: what is left after a crash has no gap."""
+        if not self._splits:
+            return
         for side in {"a", "b"} - {keep}:
             count = 0
             while self._get(_part(name, side, count)) is not None:
@@ -104,8 +110,9 @@ class Entries:
             return method(self._service, name, *text)
         except Exception as error:
             reason = type(error).__name__ + ("" if text or not str(error) else f": {error!s:.200}")
+        name = getattr(self._backend, "name", type(self._backend).__name__)
         raise TokenStoreError(
-            f"the keyring ({type(self._backend).__name__}) could not be {what} ({reason}): unlock it, {_OTHER_STORE}"
+            f"the keyring ({name}) could not be {what} ({reason}): unlock it, {_OTHER_STORE}"
         )
 
 

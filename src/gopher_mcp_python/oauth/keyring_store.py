@@ -43,6 +43,11 @@ class KeyringTokenStore(SharedByCopies):
             raise ValueError("the keyring's service must be a non-empty string")
         self._service = service
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Equal for two stores that are one place."""
+        return "keyring", self._service
+
     async def get(self, key: str) -> GopherAgentTokenRecord | None:
         """The record under `key`; None when there is none."""
         return await asyncio.to_thread(self._get, key)

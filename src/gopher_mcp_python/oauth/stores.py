@@ -114,6 +114,11 @@ class KeyringOrFileTokenStore(SharedByCopies):
     def __init__(self) -> None:
         self._chosen: ListingTokenStore | None = None
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Equal for two stores that are one place."""
+        return ("keyring or file",)
+
     async def get(self, key: str) -> GopherAgentTokenRecord | None:
         return await (await self.chosen()).get(key)
 
