@@ -88,10 +88,11 @@ def test_servers_from_json(name: str, demo_url: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ["done", "cancel"])
-def test_the_custom_handler_takes_its_answer_from_elsewhere(answer: str, demo_url: str) -> None:
+@pytest.mark.parametrize("name", ["custom_handler.py", "async_agent.py"])
+def test_the_custom_handler_takes_its_answer_from_elsewhere(name: str, answer: str, demo_url: str) -> None:
     from gopher_mcp_python.demo.click import click
 
-    program = [sys.executable, str(EXAMPLES / "custom_handler.py"), demo_url]
+    program = [sys.executable, str(EXAMPLES / name), demo_url]
     env = children.environment({"GOPHER_MCP_ENGINE": "embedded"})
     with subprocess.Popen(
         program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
@@ -104,6 +105,18 @@ def test_the_custom_handler_takes_its_answer_from_elsewhere(answer: str, demo_ur
         out, err = process.communicate(f"{answer}\n", timeout=60)
     assert ("ada@mail.example" in out) == (answer == "done"), out + err
     assert "Traceback" not in err
+
+
+def test_the_async_example_gives_up_in_time(demo_url: str) -> None:
+    program = [sys.executable, str(EXAMPLES / "async_agent.py"), demo_url, "5"]
+    env = children.environment({"GOPHER_MCP_ENGINE": "embedded"})
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+    ) as process:
+        assert process.wait(60) == 1  # while its input is open and silent
+        out, err = process.communicate()
+    assert out.startswith("PLEASE OPEN http://127.0.0.1:")
+    assert err == "async_agent: nobody signed in within 5 s\n"
 
 
 def test_the_link_only_example_opens_no_browser(demo_url: str, tmp_path: Path) -> None:

@@ -126,3 +126,28 @@ def failing() -> None:
         assert_type(error.message, str)
     except AgentError as error:
         assert_type(error.elicitation_cause, BaseException | None)
+
+
+async def awaited() -> str:
+    async with await GopherAgent.create_with_url_async("DirectProvider", "direct", "http://a/mcp", options) as agent:
+        assert_type(agent, GopherAgent)
+        assert_type(await agent.run_detailed_async("query", timeout_ms=1000), AgentResult)
+        return await agent.run_async("query")
+
+
+async def factories_awaited() -> list[GopherAgent]:
+    config = GopherAgentConfig.builder().provider("OpenAIProvider").model("m").api_key("key").build()
+    assert_type(await gopher.ServerConfig.fetch_async("key", gopher.ServerConfigRoute("serverId", "a")), str)
+    await gopher.ServerConfig.fetch_async(5)  # type: ignore[arg-type]
+    GopherAgent.create_async(config).run_async("q")  # type: ignore[attr-defined]
+    return [
+        await GopherAgent.create_async(config),
+        await GopherAgent.create_with_api_key_async("OpenAIProvider", "m", "key"),
+        await GopherAgent.create_with_server_config_async("OpenAIProvider", "m", "{}", runtime_options=options),
+        await GopherAgent.create_with_server_id_async("OpenAIProvider", "m", "key", "id", {"accessToken": "t"}),
+        await GopherAgent.create_with_server_name_async("OpenAIProvider", "m", "key", server_name="name"),
+        await GopherAgent.create_with_gateway_id_async("OpenAIProvider", "m", "key", "id"),
+        await GopherAgent.create_with_gateway_name_async("OpenAIProvider", "m", "key", "name"),
+        await GopherAgent.create_with_url_async("OpenAIProvider", "m"),  # type: ignore[call-arg]
+        await GopherAgent.create_with_url_async("OpenAIProvider", "m", link="https://a/"),  # type: ignore[call-arg]
+    ]
