@@ -553,6 +553,7 @@ def test_a_pasted_error_is_taken() -> None:
         (f"code={CODE}", "only a part"),
         (CODE, "is not the address"),
         ("", "is not the address"),
+        (f"rest-of-code&state={STATE}", "is not the address"),
         ("http://127.0.0.1/callback", "is not the address"),
         (f"{WHOLE}&state=b", "says something twice"),
         (f"https://accounts.example.test/authorize?client_id=a&state={STATE}", "the page where the sign-in begins"),

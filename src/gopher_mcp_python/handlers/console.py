@@ -37,6 +37,8 @@ class Console(Protocol):
 
     can_read: bool
     why_not: str
+    #: Something was typed, as far as can be seen, and not yet ended with Enter.
+    has_half_a_line: bool
 
     def write(self, text: str) -> bool:
         """Writes text that is safe for a terminal; False when it could not be shown anywhere."""
@@ -51,6 +53,7 @@ class StderrConsole:
     """No terminal: what is written is still shown on stderr, nothing can be read."""
 
     can_read = False
+    has_half_a_line = False
 
     def __init__(self, why_not: str) -> None:
         self.why_not = why_not

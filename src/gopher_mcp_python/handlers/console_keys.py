@@ -66,6 +66,7 @@ class KeysConsole(PosixConsole):
                 return NO_ANSWER["eof"]
             self._edit(key)
         self._ahead = b""
+        self.has_half_a_line = bool(self._line)
         self._show(_visible(bytes(self._line)))
         return None
 
@@ -82,6 +83,7 @@ class KeysConsole(PosixConsole):
         self._show(_visible(line))
         self._echo("\n")
         self._line.clear()
+        self.has_half_a_line = False
         self._shown = ""
         return line.decode("utf-8", "replace")
 

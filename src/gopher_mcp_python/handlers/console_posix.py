@@ -46,6 +46,7 @@ class PosixConsole:
 
     can_read = True
     why_not = ""
+    has_half_a_line = False
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

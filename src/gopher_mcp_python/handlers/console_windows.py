@@ -22,6 +22,7 @@ class WindowsConsole:
 
     can_read = True
     why_not = ""
+    has_half_a_line = False
 
     def __init__(self) -> None:
         import msvcrt

@@ -191,6 +191,7 @@ class _Lines:
 
     can_read = True
     why_not = ""
+    has_half_a_line = False
 
     def __init__(self, read_line: ReadLine) -> None:
         self._read = read_line

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from http import HTTPStatus
-from typing import Protocol
+from typing import Protocol, cast
 
 from . import pages
 
@@ -57,8 +57,7 @@ class Connection(asyncio.Protocol):
         self.is_read = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # of other loops' classes, too
         self._after(_REQUEST_SECONDS, self.abort)
         self._receiver.opened(self)
 

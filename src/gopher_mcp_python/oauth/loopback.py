@@ -154,6 +154,8 @@ class Callback:
         if sign_in_url is not None and is_address_of(pasted, sign_in_url):
             return f"That is the page where the sign-in begins; the browser ends on {self.redirect_uri}..."
         found = read_redirect(pasted_query(pasted), self._state)
+        if isinstance(found, Redirect) and found.code is None and found.error is None:
+            found = "nothing"  # the end of an address, perhaps
         if isinstance(found, Redirect):
             return None if self._take(found) else "The browser has come back already."
         debug("a pasted address was not taken", why=found)

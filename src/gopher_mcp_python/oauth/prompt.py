@@ -205,13 +205,14 @@ class Prompt:
         return f'Not taken: {why}\n(Or type "cancel" and press Enter.)\n'
 
     def _rest_of_paste(self, console: Console) -> str:
-        """The other lines of an address that was pasted with line breaks in it."""
+        """The other lines of an address that was pasted with line breaks in it; its last line may wait for Enter."""
         rest = ""
         while True:
             line = console.read_line(self._watch, time.monotonic() + _PIECE_SECONDS)
-            if not isinstance(line, str):
+            if isinstance(line, str):
+                rest += line
+            elif isinstance(line, End) or not console.has_half_a_line:
                 return rest
-            rest += line
 
     def _ended_by(self, end: End, console: Console) -> str:
         console.write(_ENDINGS[end.why])
