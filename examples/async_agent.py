@@ -41,10 +41,10 @@ class Person:
         return asyncio.run_coroutine_threadsafe(self.ask(request.url), self._loop).result()
 
 
-async def answer(url: str, person: Person) -> str:
+async def answer(url: str, person: Person, seconds: float) -> str:
     options = {"elicitation": {"handler": person.handler}}
     async with await GopherAgent.create_with_url_async("DirectProvider", "direct", url, options) as agent:
-        return await agent.run_async(QUERY)
+        return await asyncio.wait_for(agent.run_async(QUERY), seconds)
 
 
 async def main() -> int:
@@ -61,7 +61,7 @@ async def main() -> int:
     threading.Thread(target=read_answers, daemon=True).start()
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 120
     try:
-        print(await asyncio.wait_for(answer(sys.argv[1], person), seconds))
+        print(await answer(sys.argv[1], person, seconds))
     except asyncio.TimeoutError:
         print(f"async_agent: nobody signed in within {seconds:g} s", file=sys.stderr)
         return 1

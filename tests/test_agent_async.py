@@ -452,6 +452,39 @@ def test_what_is_asked_for_an_authorization_url_is_withdrawn(engine: RecordingEn
     assert [query for query, _ in engine.runs] == ["first", "second"]
 
 
+def test_a_handler_that_fails_after_the_end_is_not_told_of(
+    engine: RecordingEngine, gate: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its loop has ended, what it waited for was cancelled: that is no news, and not the next run's either."""
+    asked = threading.Event()
+
+    def handler(request: Any) -> str:
+        asked.set()
+        gate.wait(20)
+        raise LookupError("mine")
+
+    engine.answer = lambda query, timeout_ms: RunOutcome(SIGN_IN, tools_called=("a",), last_tool_text=SIGN_IN)
+
+    async def main() -> None:
+        async with await recorded(elicitation={"handler": handler}) as agent:
+            for end in (True, False):
+                task = asyncio.create_task(agent.run_detailed_async("q"))
+                await until(asked.is_set)
+                if end:
+                    task.cancel()
+                    with pytest.raises(asyncio.CancelledError):
+                        await task
+                gate.set()
+                await until(lambda: not [one for one in threading.enumerate() if one.name == "gopher-mcp-elicitation"])
+                if end:
+                    assert "WARNING" not in caplog.text
+                    asked.clear()
+            assert isinstance((await task).elicitation_cause, LookupError)
+        assert caplog.text.count("WARNING") == 1
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
 def test_a_nested_run_ends_with_the_one_around_it(gate: threading.Event) -> None:
     """A sync run of another agent, in a handler that is left behind, is called off too."""
     stop = stopping.Stop()

@@ -211,7 +211,10 @@ class Elicitor:
             return CANCEL, None
 
     def _failed(self, error: BaseException) -> None:
-        """Keeps a handler's exception for the run's result and logs its kind, with what is recognised as secret cut."""
+        """Keeps a handler's exception for the run's result and logs its kind, with what is recognised as secret cut.
+        Not where the call was called off: what a handler raises then, it raises of that, and no result is left."""
+        if stopping.called_off():
+            return
         with self._lock:
             self._cause = error
         with suppress(Exception):
