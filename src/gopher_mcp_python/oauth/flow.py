@@ -131,10 +131,11 @@ class Flow:
 
     def _machine(self, staging: _Staging) -> OAuthClientProvider:
         from mcp.client.auth.extensions import client_credentials as extension
+        from mcp.shared.exceptions import MCPDeprecationWarning
 
         options = self._options
         with warnings.catch_warnings():  # it wants to know the issuer, which only some of our users do
-            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore", MCPDeprecationWarning)
             if options.private_key:
                 signed = extension.SignedJWTParameters(
                     issuer=options.client_id or "",
