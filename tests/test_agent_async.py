@@ -28,8 +28,10 @@ from gopher_mcp_python import (
 )
 from gopher_mcp_python.engines.base import RunOutcome
 from tests.support import children
+from tests.support.canary import Canary
 from tests.support.recording_engine import RecordingEngine
 from tests.support.servers import McpServer
+from tests.support.terminal import Terminal
 from tests.support.variants import Variant, on_both
 
 Environment = Callable[[Variant], dict[str, str]]
@@ -842,3 +844,38 @@ def test_a_loop_that_ends_meanwhile_is_no_trouble(
     ended = program(LOOP_GONE, variant, server.url, environment_for)
     assert (ended.code, ended.out) == (0, "leaving\n")
     assert "Traceback" not in ended.err and "Event loop is closed" not in ended.err
+
+
+PROMPTED = """
+import asyncio, sys
+from gopher_mcp_python import GopherAgent
+engine, provider, url = sys.argv[1:]
+async def main():
+    options = {"engine": engine, "elicitation": {"open_browser": False}}
+    async with await GopherAgent.create_with_url_async(provider, "scripted", url, options) as agent:
+        print("RESULT", await agent.run_async("decline_aware"), flush=True)
+        await agent.run_async("decline_aware")
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("INTERRUPTED")
+"""
+
+
+@on_both
+def test_the_prompt_at_a_real_terminal(
+    server: McpServer, environment_for: Environment, variant: Variant, canary: Canary
+) -> None:
+    """It is on a thread that is not the main one, and ends with the task."""
+    canary.allow_shown(server.provider, exact=False)
+    arguments = ["-c", PROMPTED, variant.engine, variant.provider, server.url]
+    with Terminal.python(*arguments, env=environment_for(variant)) as shown:
+        shown.expect("then press Enter to continue")
+        shown.line()
+        shown.expect("RESULT .*action: accept")
+        shown.expect("then press Enter to continue")
+        shown.interrupt()
+        shown.expect("INTERRUPTED")
+        code, rest = shown.end()
+    assert (code, "Traceback" in rest) == (0, False)
+    assert server.wait_for("answer", 2) and server.actions() == ["accept", "cancel"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import time
 from collections.abc import Mapping
@@ -9,9 +10,16 @@ from typing import Any
 
 import pytest
 
-from gopher_mcp_python import AgentError, GopherAgentElicitationOptions, GopherAgentElicitationRequest, TimeoutError
+from gopher_mcp_python import (
+    AgentError,
+    GopherAgentElicitationOptions,
+    GopherAgentElicitationRequest,
+    TimeoutError,
+    stopping,
+)
 from gopher_mcp_python.elicitation_runtime import Elicitor
 from gopher_mcp_python.engines.drive import drive
+from gopher_mcp_python.engines.native_turns import Turns
 from gopher_mcp_python.ffi import _bridge
 
 
@@ -152,3 +160,51 @@ def test_waiting_is_not_busy() -> None:
     call = Call(2)
     drive(call, elicitor(handler, timeout_ms=5000), what="the run")
     assert call.waits < 60
+
+
+# ---- calls that may be called off ------------------------------------------------------------------------------------
+
+
+def test_a_call_that_is_called_off_is_left_whatever_the_handler_does() -> None:
+    stop, release = stopping.Stop(), threading.Event()
+    context = contextvars.copy_context()
+    context.run(stopping.CURRENT.set, stop)
+
+    def handler(request: Any) -> str:
+        stop.set()
+        release.wait(20)
+        return "accept"
+
+    call = Call(2)
+    with pytest.raises(AgentError, match="the run was called off"):
+        context.run(drive, call, elicitor(handler), what="the run")
+    assert call.left == 1
+    release.set()
+    with pytest.raises(AgentError, match="called off"):
+        context.run(drive, Call(), elicitor("cancel"), what="the run")
+    assert [pending.answers for pending in call.pending] == [[], []]
+
+
+def test_a_run_that_is_called_off_gives_up_its_turn() -> None:
+    turns, stop = Turns(), stopping.Stop()
+    context = contextvars.copy_context()
+    context.run(stopping.CURRENT.set, stop)
+    ended: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            with turns.turn():
+                ended.append(AssertionError("it had its turn"))
+        except AgentError as error:
+            ended.append(error)
+
+    with turns.turn():
+        thread = threading.Thread(target=context.run, args=(wait,))
+        thread.start()
+        while not turns._waiting:
+            time.sleep(0.005)
+        stop.set()
+        thread.join(20)
+        assert "the run was called off" in str(ended[0])
+    with turns.turn():
+        assert turns._taken
