@@ -152,15 +152,14 @@ void gb_call_outcome(gb_call *call, gb_outcome *outcome);
 
 /* Supplied by the host, each called with no lock of the bridge held, inside the gate (enter/leave is the bridge's). */
 typedef struct {
-    int32_t (*inline_answer)(void *host, const gopher_orch_elicitation_request_t *request);
+    /* It asks gb_inline_host(token) for its host itself, as late as it can: the slot is on its way from memory meanwhile,
+     * which among a million agents takes as long as the decoding does. */
+    int32_t (*inline_answer)(gb_token token, const gopher_orch_elicitation_request_t *request);
     void (*event)(void *host, const gopher_orch_event_t *event);
     void (*unattended)(void *host, gb_request *request); /* start a helper; it owns one reference of request */
     void (*drop)(void *host);
-    /* Optional; wins over inline_answer. As that, but it asks gb_inline_host(token) for its host itself, as late as it can:
-     * the slot is on its way from memory meanwhile, which among a million agents takes as long as the decoding does. */
-    int32_t (*inline_late)(gb_token token, const gopher_orch_elicitation_request_t *request);
 } gb_hooks;
-/* The host of the agent that an inline_late call is for, which holds it until it returns. NULL: closed meanwhile, answer
+/* The host of the agent that an inline_answer call is for, which holds it until it returns. NULL: closed meanwhile, answer
  * GOPHER_ORCH_ELICITATION_CANCEL. */
 void *gb_inline_host(gb_token token);
 void gb_set_hooks(const gb_hooks *hooks);

@@ -10,6 +10,9 @@
  */
 #include "internal.h"
 
+#define SHORTEST_REST_MS 1
+#define LONGEST_REST_MS 64
+
 static struct {
     gb_agent *first_agent, *last_agent;
     gb_call *first_run, *last_run;
@@ -66,14 +69,28 @@ static gb_call *take_run(void) {
     return call;
 }
 
+/* The first that no inline callback is in. As many are passed over as there are announcements, at most. */
 static gb_agent *take_agent(void) {
-    gb_agent *agent = reaper.first_agent;
-    if (agent) {
+    gb_agent *before = NULL, *agent = reaper.first_agent;
+    for (; agent && gb_inline_busy(agent); agent = agent->next)
+        before = agent;
+    if (!agent)
+        return NULL;
+    if (before)
+        before->next = agent->next;
+    else
         reaper.first_agent = agent->next;
-        if (!reaper.first_agent)
-            reaper.last_agent = NULL;
-    }
+    if (reaper.last_agent == agent)
+        reaper.last_agent = before;
     return agent;
+}
+
+/* The end of an inline callback wakes nobody, which it could not afford: look again soon, then less and less often. */
+static void rest(int64_t *patience_ms) {
+    bool busy = reaper.first_agent != NULL;
+    gb_cond_wait_until(&reaper.filled, &gb_lock, busy ? gb_after_ms(gb_now_ns(), *patience_ms) : GB_FOREVER);
+    if (busy && *patience_ms < LONGEST_REST_MS)
+        *patience_ms *= 2;
 }
 
 static void put_agent(gb_agent *agent) {
@@ -85,28 +102,25 @@ static void put_agent(gb_agent *agent) {
     reaper.last_agent = agent;
 }
 
-/* Runs first: an agent is queued only after all of its runs are. */
+/* Runs first: an agent is queued only after all of its runs are. Ends in the child of a fork that a destructor made: the
+ * child has forgotten this thread and starts one of its own when it needs it. */
 static void reap(void *unused) {
     (void)unused;
-    gb_enter_lock();
-    for (;;) {
+    uint32_t epoch = gb_epoch_load();
+    int64_t patience_ms = SHORTEST_REST_MS;
+    while (epoch == gb_epoch_load()) {
+        gb_enter_lock();
         gb_call *call = take_run();
         gb_agent *agent = call ? NULL : take_agent();
-        if (agent && gb_inline_busy(agent)) { /* look again in a moment; the others first */
-            put_agent(agent);
-            gb_cond_wait_until(&reaper.filled, &gb_lock, gb_after_ms(gb_now_ns(), 1));
-            continue;
-        }
-        if (!call && !agent) {
-            gb_cond_wait_until(&reaper.filled, &gb_lock, GB_FOREVER);
-            continue;
-        }
+        if (!call && !agent)
+            rest(&patience_ms);
+        else
+            patience_ms = SHORTEST_REST_MS;
         gb_leave_lock();
         if (call)
             end_run(call);
-        else
+        else if (agent)
             end_agent(agent);
-        gb_enter_lock();
     }
 }
 

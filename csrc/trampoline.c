@@ -4,7 +4,6 @@
  */
 #include "internal.h"
 
-
 /* The table is copied, so that the caller's may go. An earlier copy may be in use and is kept (this happens once). */
 void gb_set_hooks(const gb_hooks *hooks) {
     static struct kept {
@@ -26,11 +25,9 @@ void gb_set_hooks(const gb_hooks *hooks) {
 /* The agent is held, by a hazard or by a reference. */
 static int32_t answer_inline(gb_token token, const gopher_orch_elicitation_request_t *request, uint32_t epoch) {
     const gb_hooks *hooks = gb_hooks_get();
-    void *host = NULL;
-    bool able = hooks->inline_late || (hooks->inline_answer && (host = gb_inline_host(token)));
-    if (!request || !able || !gb_gate_enter())
+    if (!request || !hooks->inline_answer || !gb_gate_enter())
         return GOPHER_ORCH_ELICITATION_CANCEL;
-    int32_t action = hooks->inline_late ? hooks->inline_late(token, request) : hooks->inline_answer(host, request);
+    int32_t action = hooks->inline_answer(token, request);
     gb_gate_leave_since(epoch);
     return gb_valid_action(action);
 }

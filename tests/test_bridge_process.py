@@ -69,6 +69,28 @@ print("blocked", flush=True)
     assert ended.out == "blocked\n" and ended.seconds < 30
 
 
+@pytest.mark.parametrize("query", ["elicit", "foreign"])
+def test_a_handler_that_wakes_up_during_finalisation(query: str) -> None:
+    """Python before 3.14 ends such a thread, and unwinding the vendor's C++ would abort the process."""
+    ended = child(f"""
+inside, (reader, writer) = threading.Event(), os.pipe()
+def block(request):
+    inside.set()
+    os.read(reader, 1)
+    return 1
+class Last:
+    def __del__(self, write=os.write, writer=writer, sleep=time.sleep):
+        write(writer, b"x")
+        sleep(0.5)
+handle = testkit.handle(testkit.Host(block), answer="inline")
+call = handle.run({query!r})
+inside.wait()
+sys.modules["last"] = Last()  # goes when Python clears its modules
+print("blocked", flush=True)
+""")
+    assert ended.out == "blocked\n"
+
+
 def test_exit_while_callbacks_come_at_full_rate() -> None:
     child("""
 handles = [testkit.handle(answer="inline") for _ in range(3)]

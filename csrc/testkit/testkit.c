@@ -67,11 +67,19 @@ static const gopher_orch_elicitation_request_t plain = {
     "7", "elic-7", "url", "Sign in to the test provider", "https://provider.example.test/authorize?state=s7",
     "{\"id\":7,\"method\":\"elicitation/create\"}", "{\"mode\":\"url\"}"};
 
+/* The vendor's library is C++, whose frames can't be unwound by the end of a thread: neither can these. */
+static void must_return(const bool *inside) {
+    if (*inside)
+        abort();
+}
+
 static int ask(agent_t *agent, const gopher_orch_elicitation_request_t *request) {
     if (!agent->callback)
         return 0;
     atomic_fetch_add(&callback_count, 1);
+    bool inside __attribute__((cleanup(must_return))) = true;
     int answer = agent->callback(request, agent->user_data);
+    inside = false;
     atomic_store(&last_answer, now_ns());
     atomic_fetch_sub(&callback_count, 1);
     return answer;

@@ -12,14 +12,18 @@ static void to_helper(void *which, gb_request *request) {
     atomic_store(&unattended, request);
 }
 static pid_t forked_inside;
-static int32_t fork_inside(void *which, const gopher_orch_elicitation_request_t *request) {
-    CHECK(which == &host && request);
+static int32_t fork_inside(gb_token token, const gopher_orch_elicitation_request_t *request) {
+    CHECK(gb_inline_host(token) == &host && request);
     forked_inside = fork();
     return 1;
 }
 static _Atomic(int) hosts_dropped;
+static _Atomic(bool) fork_at_drop;
+static _Atomic(pid_t) forked_at_drop;
 static void dropped(void *which) {
     CHECK(which == &host);
+    if (atomic_exchange(&fork_at_drop, false))
+        atomic_store(&forked_at_drop, fork());
     atomic_fetch_add(&hosts_dropped, 1);
 }
 static const gb_hooks hooks = {.unattended = to_helper, .inline_answer = fork_inside, .drop = dropped};
@@ -134,6 +138,16 @@ static void forked_by_a_handler(void) {
     check_nothing_left();
 }
 
+/* A destructor forks, on the reaper's thread. The child has that thread alone, and nothing for it to do: it ends. */
+static void forked_by_a_destructor(void) {
+    atomic_store(&fork_at_drop, true);
+    gb_agent_close(agent_made(api, policy));
+    EVENTUALLY(atomic_load(&forked_at_drop) > 0, 5000);
+    child_ended_well(atomic_load(&forked_at_drop));
+    gb_agent_close(agent_made(api, policy));
+    check_nothing_left();
+}
+
 /* Generations of processes: each refuses the tokens of all before it. */
 static void grandchildren(void) {
     gb_token first = agent_made(api, handed_over);
@@ -201,6 +215,7 @@ int main(void) {
     gb_set_hooks(&hooks);
     what_is_inherited();
     forked_by_a_handler();
+    forked_by_a_destructor();
     grandchildren();
     forks_under_load();
     return report("fork");

@@ -8,8 +8,8 @@ static void dropped(void *host) {
     atomic_fetch_add(&hosts_dropped, 1);
 }
 static _Atomic(bool) inside, hold_inside;
-static int32_t inline_answer(void *host, const gopher_orch_elicitation_request_t *request) {
-    (void)host, (void)request;
+static int32_t inline_answer(gb_token token, const gopher_orch_elicitation_request_t *request) {
+    (void)token, (void)request;
     atomic_store(&inside, true);
     while (atomic_load(&hold_inside))
         nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);

@@ -26,8 +26,11 @@ static void dropped(void *host) {
 }
 
 static _Atomic(bool) hold_inline;
-static int32_t inline_answer(void *host, const gopher_orch_elicitation_request_t *request) {
-    CHECK(host && request);
+static int host;
+static int32_t inline_answer(gb_token token, const gopher_orch_elicitation_request_t *request) {
+    if (gb_inline_host(token) != &host) /* closed already */
+        return 3;
+    CHECK(request != NULL);
     atomic_store(&in_callback, true);
     while (atomic_load(&hold_inline))
         nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
@@ -39,7 +42,6 @@ static void to_helper(void *host, gb_request *request) {
     atomic_store(&unattended, request);
 }
 static const gb_hooks hooks = {.drop = dropped, .inline_answer = inline_answer, .unattended = to_helper};
-static int host;
 
 static void nothing_left(void) {
     check_nothing_left();

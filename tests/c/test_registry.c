@@ -7,20 +7,25 @@ static void drop(void *host) {
     (void)host;
     atomic_fetch_add(&dropped, 1);
 }
-static int32_t accept_inline(void *host, const gopher_orch_elicitation_request_t *request) {
+static int host;
+static int32_t accept(gb_token token) {
+    void *of_token = gb_inline_host(token);
+    CHECK(!of_token || of_token == &host);
+    return of_token ? GOPHER_ORCH_ELICITATION_ACCEPT : GOPHER_ORCH_ELICITATION_CANCEL;
+}
+static int32_t accept_inline(gb_token token, const gopher_orch_elicitation_request_t *request) {
     (void)request;
-    return host ? GOPHER_ORCH_ELICITATION_ACCEPT : 99;
+    return accept(token);
 }
 /* As a host does it: some 250 ns of taking its lock and decoding, then the agent. */
 static _Atomic(uint64_t) work_done;
 static int32_t accept_late(gb_token token, const gopher_orch_elicitation_request_t *request) {
     for (int i = 0; i < 50; i++)
         atomic_fetch_add(&work_done, strlen(request->url));
-    return gb_inline_host(token) ? GOPHER_ORCH_ELICITATION_ACCEPT : GOPHER_ORCH_ELICITATION_CANCEL;
+    return accept(token);
 }
 static const gb_hooks hooks = {.drop = drop, .inline_answer = accept_inline};
-static const gb_hooks late_hooks = {.drop = drop, .inline_answer = accept_inline, .inline_late = accept_late};
-static int host;
+static const gb_hooks late_hooks = {.drop = drop, .inline_answer = accept_late};
 
 static gb_token opened(gb_answer_mode mode) {
     gb_token token = gb_agent_open(api, &(gb_agent_config){.mode = mode, .fixed_action = 1, .host = &host});

@@ -63,8 +63,8 @@ cdef class PendingRequest:
         return None if left < 0 else left
 
 
-cdef PendingRequest _new_pending(gb_request *raw, object server):
-    cdef PendingRequest pending = PendingRequest.__new__(PendingRequest)
+cdef PendingRequest _filled_pending(PendingRequest pending, gb_request *raw, object server):
+    """Takes over one reference of `raw`."""
     pending.raw = raw
     pending.server = server
     return pending
@@ -104,46 +104,58 @@ cdef class Call:
             gb_call_leave(self.raw)
         gpy_host_release(self.host)
 
-    cdef gb_call *checked(self) except NULL:
-        if self.raw == NULL:
-            raise RuntimeError("this call was left")
-        if self.busy:
-            raise RuntimeError("another thread waits on this call")
-        return self.raw
+    cdef gb_call *begin(self) except NULL:
+        """The call, which nobody can leave before end()."""
+        with cython.critical_section(self):
+            if self.raw == NULL:
+                raise RuntimeError("this call was left")
+            if self.busy:
+                raise RuntimeError("another thread waits on this call")
+            self.busy = True
+            return self.raw
+
+    cdef void end(self) noexcept:
+        with cython.critical_section(self):
+            self.busy = False
 
     def wait(self, int64_t slice_ms):
         """Waits at most ``slice_ms`` milliseconds without the GIL, then runs signal handlers. One of WAKE_*."""
-        cdef gb_call *raw
+        cdef gb_call *raw = self.begin()
         cdef gb_wake wake
-        with cython.critical_section(self):
-            raw = self.checked()
-            self.busy = True
         with nogil:
             wake = gb_call_wait(raw, slice_ms)
-        with cython.critical_section(self):
-            self.busy = False
+        self.end()
         PyErr_CheckSignals()
         return <int>wake
 
     def set_timeout(self, int64_t timeout_ms):
         """Milliseconds from the call's start, without the time in which a request is open. 0: none."""
-        gb_call_set_timeout(self.checked(), timeout_ms)
+        gb_call_set_timeout(self.begin(), timeout_ms)
+        self.end()
 
     def take(self):
         """The oldest request that nobody has taken, or None."""
-        cdef gb_request *request = gb_call_take(self.checked())
-        if request == NULL:
-            return None
-        gpy_host_count(self.host)  # only an agent's calls have requests
-        return _new_pending(request, <object>self.host.server)
+        cdef gb_call *raw = self.begin()
+        cdef gb_request *request
+        try:
+            pending = PendingRequest.__new__(PendingRequest)  # first: nothing can fail once the request is ours
+            request = gb_call_take(raw)
+            if request == NULL:
+                return None
+            gpy_host_count(self.host)  # only an agent's calls have requests
+            return _filled_pending(pending, request, <object>self.host.server)
+        finally:
+            self.end()
 
     def leave(self):
         """Gives the call up; idempotent. Before its end: its requests are cancelled and the agent is retired."""
         cdef gb_call *raw = NULL
         cdef gpy_host *host = NULL
         with cython.critical_section(self):
+            if self.busy:
+                raise RuntimeError("another thread waits on this call")
             if self.raw != NULL:
-                raw = self.checked()
+                raw = self.raw
                 host = self.host
                 self.raw = NULL
                 self.host = NULL
@@ -158,16 +170,25 @@ cdef class Call:
     def outcome(self):
         """After WAKE_DONE: what the library gave."""
         cdef gb_outcome raw
-        gb_call_outcome(self.checked(), &raw)
-        return Outcome(bool(raw.ok), gpy_text(raw.text), gpy_text(raw.completed_json), raw.error_code,
-                       gpy_text(raw.error_message), gpy_text(raw.error_details), raw.run_id, raw.iterations,
-                       raw.paused_seconds)
+        cdef gb_call *call = self.begin()
+        try:
+            gb_call_outcome(call, &raw)
+            return Outcome(bool(raw.ok), gpy_text(raw.text), gpy_text(raw.completed_json), raw.error_code,
+                           gpy_text(raw.error_message), gpy_text(raw.error_details), raw.run_id, raw.iterations,
+                           raw.paused_seconds)
+        finally:
+            self.end()
 
 
 cdef Call _new_call(gb_call *raw, gpy_host *host, object context):
     if raw == NULL:
         raise RuntimeError("the native call could not be started: the agent is gone or no thread could be made")
-    cdef Call call = Call.__new__(Call)
+    cdef Call call
+    try:
+        call = Call.__new__(Call)
+    except MemoryError:
+        gb_call_leave(raw)
+        raise
     call.raw = raw
     call.host = NULL if host == NULL else gpy_host_retain(host)
     call.context = context

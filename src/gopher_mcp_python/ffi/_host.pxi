@@ -49,10 +49,14 @@ cdef object _captured_context():
     handler sets is seen by no other callback."""
     global _captured
     context = PyContext_CopyCurrent()
-    before = None if _captured is None else _captured()
+    with cython.critical_section(_NOTHING):  # free-threaded builds: the reference that is taken here must not be the last
+        last = _captured
+    before = None if last is None else last()
     if before is not None and _same_variables(context, before):
         return before
-    _captured = PyWeakref_NewRef(context, None)
+    last = PyWeakref_NewRef(context, None)
+    with cython.critical_section(_NOTHING):
+        last, _captured = _captured, last
     return context
 
 
@@ -145,8 +149,9 @@ cdef void _event_body(void *raw_host, const gopher_orch_event_t *event) noexcept
 
 cdef void _unattended_body(void *raw_host, gb_request *raw) noexcept:
     cdef gpy_host *host = <gpy_host *>raw_host
+    cdef PendingRequest pending = None
     try:
-        pending = _new_pending(raw, <object>host.server)
+        pending = _filled_pending(PendingRequest.__new__(PendingRequest), raw, <object>host.server)
         gpy_host_count(host)
         context = gpy_context_enter(gpy_host_context(host))
         try:
@@ -155,6 +160,8 @@ cdef void _unattended_body(void *raw_host, gb_request *raw) noexcept:
             PyContext_Exit(context)
     except BaseException as error:
         gb_request_answer(raw, GOPHER_ORCH_ELICITATION_CANCEL)
+        if pending is None:  # no memory for it: the reference is still ours
+            gb_request_release(raw)
         _report(error, "unattended elicitation")
 
 
@@ -184,7 +191,7 @@ class _Unraisable(NamedTuple):
 cdef int _install_hooks() except -1:
     cdef gb_hooks bodies
     # Called by threads.h with the GIL held; declared nogil only because csrc knows no GIL.
-    bodies.inline_late = <int32_t (*)(gb_token, const gopher_orch_elicitation_request_t *) noexcept nogil>(
+    bodies.inline_answer = <int32_t (*)(gb_token, const gopher_orch_elicitation_request_t *) noexcept nogil>(
         <void *>_inline_body)
     bodies.event = <void (*)(void *, const gopher_orch_event_t *) noexcept nogil>(<void *>_event_body)
     bodies.unattended = <void (*)(void *, gb_request *) noexcept nogil>(<void *>_unattended_body)

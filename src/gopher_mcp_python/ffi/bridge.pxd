@@ -146,11 +146,10 @@ cdef extern from "bridge.h" nogil:
     void gb_call_outcome(gb_call *call, gb_outcome *outcome)
 
     ctypedef struct gb_hooks:
-        int32_t (*inline_answer)(void *host, const gopher_orch_elicitation_request_t *request) noexcept nogil
+        int32_t (*inline_answer)(gb_token token, const gopher_orch_elicitation_request_t *request) noexcept nogil
         void (*event)(void *host, const gopher_orch_event_t *event) noexcept nogil
         void (*unattended)(void *host, gb_request *request) noexcept nogil
         void (*drop)(void *host) noexcept nogil
-        int32_t (*inline_late)(gb_token token, const gopher_orch_elicitation_request_t *request) noexcept nogil
     void *gb_inline_host(gb_token token)
     int32_t gb_elicitation_trampoline(const gopher_orch_elicitation_request_t *request, void *user_data)
     void gb_event_trampoline(const gopher_orch_event_t *event, void *user_data)

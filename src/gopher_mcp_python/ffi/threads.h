@@ -24,6 +24,7 @@
 #include <windows.h>
 #else
 #include <pthread.h>
+#include <unistd.h>
 #endif
 
 #include "hosts.h"
@@ -119,8 +120,22 @@ static inline PyThreadState *gpy_attached(void) {
 typedef struct {
     gpy_record *record;    /* a foreign thread's, to be marked as outside again */
     bool attached;         /* leave with PyEval_SaveThread, else with PyGILState_Release */
+    bool in_python;        /* from before gpy_enter() until after gpy_leave() */
     PyGILState_STATE gil;
 } gpy_entry;
+
+/* Until 3.13 Python ends a thread that asks for the GIL during finalisation, as a callback does that outlasts the drain at
+ * exit: by pthread_exit(), which with glibc unwinds the stack. Below us are frames of the library's, C++ that may not be
+ * left like that: the process would be aborted. So the unwinding ends here, in a cleanup (for which this is compiled with
+ * -fexceptions), and the thread stands still until the process is gone, as since 3.14. */
+#if defined(__GLIBC__) && PY_VERSION_HEX < 0x030E0000
+static inline void gpy_stand_still(gpy_entry *entry) {
+    while (entry->in_python) pause();
+}
+#define GPY_ENTRY(name) gpy_entry name __attribute__((cleanup(gpy_stand_still)))
+#else
+#define GPY_ENTRY(name) gpy_entry name
+#endif
 
 /* A thread of nobody's enters for the first time: keep what PyGILState_Ensure makes. */
 static gpy_record *gpy_adopt(void) {
@@ -153,6 +168,7 @@ static inline void gpy_enter(gpy_entry *entry) {
     PyThreadState *state = record ? record->state : PyGILState_GetThisThreadState();
     entry->record = NULL;
     entry->attached = false;
+    entry->in_python = true;
     if (!state || (record && record->inside) || gpy_attached() == state) {
         gpy_enter_slowly(entry);
         return;
@@ -172,6 +188,7 @@ static inline void gpy_leave(gpy_entry *entry) {
         PyEval_SaveThread();
     else
         PyGILState_Release(entry->gil);
+    entry->in_python = false;
 }
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
@@ -214,30 +231,30 @@ static inline PyObject *gpy_context_enter(PyObject *context) {
 static gb_hooks gpy_bodies;
 
 static int32_t gpy_inline(gb_token token, const gopher_orch_elicitation_request_t *request) {
-    gpy_entry entry;
+    GPY_ENTRY(entry);
     gpy_host_prefetch(token);
     gpy_enter(&entry);
-    int32_t action = gpy_bodies.inline_late(token, request);
+    int32_t action = gpy_bodies.inline_answer(token, request);
     gpy_leave(&entry);
     return action;
 }
 
 static void gpy_event(void *host, const gopher_orch_event_t *event) {
-    gpy_entry entry;
+    GPY_ENTRY(entry);
     gpy_enter(&entry);
     gpy_bodies.event(host, event);
     gpy_leave(&entry);
 }
 
 static void gpy_unattended(void *host, gb_request *request) {
-    gpy_entry entry;
+    GPY_ENTRY(entry);
     gpy_enter(&entry);
     gpy_bodies.unattended(host, request);
     gpy_leave(&entry);
 }
 
 static void gpy_drop(void *host) {
-    gpy_entry entry;
+    GPY_ENTRY(entry);
     gpy_enter(&entry);
     gpy_bodies.drop(host);
     gpy_leave(&entry);
@@ -245,7 +262,7 @@ static void gpy_drop(void *host) {
 
 static int gpy_install(const gb_hooks *bodies) {
     static const gb_hooks hooks = {
-        .inline_late = gpy_inline, .event = gpy_event, .unattended = gpy_unattended, .drop = gpy_drop};
+        .inline_answer = gpy_inline, .event = gpy_event, .unattended = gpy_unattended, .drop = gpy_drop};
     gpy_bodies = *bodies;
     if (gpy_init_key()) return -1;
     gb_set_hooks(&hooks);
