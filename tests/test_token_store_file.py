@@ -18,6 +18,7 @@ import pytest
 
 from gopher_mcp_python import FileTokenStore, GopherAgentTokenRecord, TokenStoreError
 from gopher_mcp_python.oauth import filestore, privatefile
+from gopher_mcp_python.redaction import redact_text
 from tests.support import children
 from tests.support.canary import Canary, secret
 from tests.support.stores import KEY, record, run, variables
@@ -58,6 +59,7 @@ def refused(store: FileTokenStore, *words: str) -> None:
             run(use())
         for word in (str(store.path), *words):
             assert word in caught.value.message
+        assert redact_text(caught.value.message) == caught.value.message, "a log shows the remedy too"
     assert before is None or store.path.read_bytes() == before
 
 

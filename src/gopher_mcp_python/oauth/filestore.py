@@ -129,7 +129,7 @@ class FileTokenStore(SharedByCopies):
         except TooNew:
             why = "was written by a newer version of this package: update it (pip install -U gopher-mcp-python)"
         except WrongKey:
-            why = f"was sealed with another key than {self._key}: give that one, or delete the file and sign in again"
+            why = f"was sealed with another key than {self._key}; give that one, or delete the file and sign in again"
         raise TokenStoreError(f"the token file {path} {why}")
 
 
@@ -179,7 +179,7 @@ class _Key:
 
 _SOURCES: dict[KeyKind, str] = {
     "file": f"a key file: unset {KEY_VARIABLE} and give no key=, or delete the file and sign in again",
-    "passphrase": f"a passphrase: set {KEY_VARIABLE} to it, or delete the file and sign in again",
+    "passphrase": f"a passphrase; set {KEY_VARIABLE} to it, or delete the file and sign in again",
     "given": "a key of 32 bytes: give it as key=, or delete the file and sign in again",
 }
 
