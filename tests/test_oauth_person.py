@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,7 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 
-from gopher_mcp_python.oauth import person
+from gopher_mcp_python.handlers.console import StderrConsole
+from gopher_mcp_python.oauth import person, prompt
 from gopher_mcp_python.oauth.errors import SignInError
 from gopher_mcp_python.oauth.loopback import Callback, Redirect
 from gopher_mcp_python.oauth.person import ask_to_sign_in
@@ -450,3 +453,99 @@ def test_a_url_that_must_not_be_opened_is_refused(url: str, capfd: pytest.Captur
     with pytest.raises(SignInError, match=r"The sign-in page that mail\.test names is not opened") as error:
         asyncio.run(main())
     assert error.value.reason == "misconfigured" and capfd.readouterr().err == ""
+
+
+# ---- In the program's own loop --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests on a terminal is not asked."""
+    monkeypatch.setattr(prompt, "open_console", lambda **_: contextlib.nullcontext(StderrConsole("there is none")))
+
+
+def ask(callback: Callback, **options: Any) -> Coroutine[Any, Any, Redirect]:
+    options = {"server": "mail.test", "open_browser": False, "timeout": 60, "elsewhere": False} | options
+    return ask_to_sign_in(f"{PAGE}?state={STATE}", callback, STATE, **options)
+
+
+def test_a_pasted_address_of_another_kind_of_prompt_ends_it(
+    no_terminal: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`feed` is there for dialogs and pages, too."""
+
+    async def main() -> Redirect:
+        async with await Callback.listen() as callback:
+            asking = asyncio.ensure_future(ask(callback))
+            await asyncio.sleep(0.05)
+            assert callback.feed(RIGHT) is None
+            return await asking
+
+    assert asyncio.run(main()).code == CODE
+    assert "Time left" not in capfd.readouterr().err
+
+
+def test_a_listener_that_is_closed_ends_it(no_terminal: None) -> None:
+    async def main() -> None:
+        callback = await Callback.listen()
+        asking = asyncio.ensure_future(ask(callback))
+        await asyncio.sleep(0.02)
+        await callback.finish(False, "")
+        await asking
+
+    with pytest.raises(SignInError, match="was cancelled") as error:
+        asyncio.run(main())
+    assert error.value.reason == "cancelled"
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_cancelled_at_every_step_it_leaves_nothing(no_terminal: None, steps: int) -> None:
+    """Threads and pipes that were left would be found by the leak guard (tests/support/guards.py)."""
+
+    async def main() -> None:
+        async with await Callback.listen() as callback:
+            asking = asyncio.ensure_future(ask(callback))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            assert not [one for one in threading.enumerate() if one.name == "sign-in prompt"]
+
+    asyncio.run(main())
+
+
+def test_a_coroutine_that_is_dropped_gives_everything_back(no_terminal: None) -> None:
+    """Nobody resumes it: its loop is closed before."""
+    loop = asyncio.new_event_loop()
+    callback = loop.run_until_complete(Callback.listen())
+
+    async def begin() -> Coroutine[Any, Any, Redirect]:
+        asking = ask(callback)
+        asking.send(None)
+        return asking
+
+    asking = loop.run_until_complete(begin())
+    loop.run_until_complete(callback.finish(False, ""))
+    loop.close()
+    asking.close()
+    assert not [one for one in threading.enumerate() if one.name == "sign-in prompt"]
+
+
+def test_where_no_thread_can_be_had(no_terminal: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's limit on threads can't be reached in a test without harm to others."""
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def main() -> None:
+        async with await Callback.listen() as callback:
+            monkeypatch.setattr(threading.Thread, "start", start)
+            try:
+                await ask(callback)
+            finally:
+                monkeypatch.undo()
+
+    with pytest.raises(SignInError, match="no thread could be started") as error:
+        asyncio.run(main())
+    assert error.value.reason == "unavailable"

@@ -37,8 +37,11 @@ class Console(Protocol):
 
     can_read: bool
     why_not: str
-    #: Something was typed, as far as can be seen, and not yet ended with Enter.
-    has_half_a_line: bool
+
+    @property
+    def has_half_a_line(self) -> bool:
+        """Whether something was typed, as far as can be seen, and not yet ended with Enter."""
+        ...
 
     def write(self, text: str) -> bool:
         """Writes text that is safe for a terminal; False when it could not be shown anywhere."""
@@ -98,7 +101,7 @@ def open_console(*, keys: bool = False) -> Iterator[Console]:
         from .console_windows import WindowsConsole
 
         reason = WindowsConsole.unusable()
-        yield StderrConsole(reason) if reason else WindowsConsole()
+        yield StderrConsole(reason) if reason else WindowsConsole(keys=keys)
         return
     from .console_posix import open_terminal
 

@@ -76,7 +76,7 @@ class PosixConsole:
             if until is not None and time.monotonic() >= until:
                 return None
             looked_at = [self._descriptor] if watch.wakes is None else [self._descriptor, watch.wakes]
-            if self._descriptor not in select.select(looked_at, [], [], pause_for(watch, until))[0]:
+            if self._descriptor not in _readable(looked_at, pause_for(watch, until)):
                 continue
             line = self._read()
             if line is not None:
@@ -104,6 +104,16 @@ class PosixConsole:
             return None
         line, self._partial = self._partial, b""
         return line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _readable(descriptors: list[int], seconds: float) -> list[int]:
+    try:
+        return select.select(descriptors, [], [], seconds)[0]
+    except ValueError:  # above 1,023, which select can't do; poll can't do terminals everywhere
+        poll = select.poll()
+        for descriptor in descriptors:
+            poll.register(descriptor, select.POLLIN)
+        return [descriptor for descriptor, _ in poll.poll(seconds * 1000)]
 
 
 def _find() -> int | str:
@@ -175,6 +185,8 @@ def attributes_of(descriptor: int) -> list[object] | None:
 
 
 def set_attributes(descriptor: int, attributes: list[object]) -> None:
+    if _in_background(descriptor):
+        return  # the terminal is another job's, and the system would stop this one
     try:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, attributes)  # type: ignore[arg-type]
     except termios.error:

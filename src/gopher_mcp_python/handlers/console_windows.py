@@ -14,6 +14,7 @@ from .watch import Watch
 __all__ = ["WindowsConsole"]
 
 _CTRL_C, _CTRL_Z = "\x03", "\x1a"
+_SHORT, _WHOLE = 8, 1 << 30  # letters of a line that are shown: words, not what may be secret
 _PREFIXES = ("\x00", "\xe0")  # begin the two-part code of an arrow or function key
 
 
@@ -22,14 +23,18 @@ class WindowsConsole:
 
     can_read = True
     why_not = ""
-    has_half_a_line = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, keys: bool = False) -> None:
         import msvcrt
 
         while msvcrt.kbhit():  # type: ignore[attr-defined, unused-ignore]
             msvcrt.getwch()  # type: ignore[attr-defined, unused-ignore]
         self._line = ""
+        self._most_shown = _SHORT if keys else _WHOLE
+
+    @property
+    def has_half_a_line(self) -> bool:
+        return bool(self._line)
 
     @staticmethod
     def unusable() -> str | None:
@@ -72,6 +77,8 @@ class WindowsConsole:
             write_stderr("\n")
             line, self._line = self._line, ""
             return line
+        before = len(self._line)
         self._line = self._line[:-1] if key == "\b" else self._line + key
-        write_stderr("\b \b" if key == "\b" else key)
+        if max(before, len(self._line)) <= self._most_shown and before != len(self._line):
+            write_stderr("\b \b" if key == "\b" else key)
         return None

@@ -91,7 +91,10 @@ class _Asked:
     async def until_over(self) -> str:
         """How it went when there is no redirect; any text when there is one."""
         self._callback.notify(self._came_back)
-        self._prompt.start()
+        try:
+            self._prompt.start()
+        except RuntimeError:
+            return "nobody: no thread could be started to ask anybody"
         return await self._over
 
     def end(self) -> None:
@@ -99,7 +102,6 @@ class _Asked:
         self._callback.notify(None)
         if self._timer is not None:
             self._timer.cancel()
-        self._over.cancel()
         self._prompt.stop(finished=self._callback.redirect is not None)
 
     def _came_back(self) -> None:

@@ -21,7 +21,6 @@ __all__ = ["Ask", "Prompt"]
 _END_SECONDS = 1.0  # for the thread to give the terminal back; it takes a few milliseconds
 _PIECE_SECONDS = 0.2  # lines that come closer together are one paste
 _MOST_REPLIES = 20  # to lines that are no answer; what comes after them is still read
-_LOOK_EVERY = 0.05  # seconds
 
 _INSTRUCTION = """\
 Sign in in the browser. You need not press anything here: it continues by itself.
@@ -63,6 +62,7 @@ class Prompt:
         self._feed = feed
         self._began = began
         self._ended = ended
+        self._noticed = threading.Event()  # set when the browser was started, and when all is over
         self._stopped = False
         self._finished = False
         self._watch = Watch(is_open=lambda: not self._stopped, is_finished=lambda: self._finished)
@@ -83,6 +83,7 @@ class Prompt:
         """Ends the prompt and gives the terminal back; `finished`: because the browser has come back. Idempotent."""
         self._finished = self._finished or finished
         self._stopped = True
+        self._noticed.set()
         self._close_wake()  # the other end becomes readable
         if self._thread.ident is not None:
             self._thread.join(_END_SECONDS)
@@ -163,13 +164,17 @@ class Prompt:
         if self._ask.open_browser is False:
             return "opening a browser is switched off"
         results: list[str | None] = []
-        thread = threading.Thread(
-            target=lambda: results.append(_open(self._ask.page.href, self._ask.open_browser)),
-            name="gopher-mcp-browser", daemon=True,
-        )  # fmt: skip
-        thread.start()
-        while thread.is_alive() and not (self._stopped or self._finished):
-            thread.join(_LOOK_EVERY)
+
+        def start() -> None:
+            results.append(_open(self._ask.page.href, self._ask.open_browser))
+            self._noticed.set()
+
+        try:
+            threading.Thread(target=start, name="gopher-mcp-browser", daemon=True).start()
+        except RuntimeError:  # no thread can be had
+            results.append("no thread could be started for it")
+        while not (results or self._stopped):
+            self._noticed.wait()
         if not results:
             return None
         console.write(dialogue.opening(results[0]))
