@@ -198,16 +198,24 @@ class Browser:
 
 
 class FakeTime:
-    """Moves the clocks of this process on: every timer of every event loop sees it when it next looks."""
+    """Moves the clocks of this process on: every timer of every event loop sees it when it next looks.
+
+    The wall clock goes right again after the test. The monotonic one stays ahead, as it may never go back: timers of
+    loops that live on, the product's own among them, would come that much too late.
+    """
+
+    _monotonic_ahead, _steady = 0.0, time.monotonic
 
     def __init__(self, monkeypatch: Any) -> None:
-        self._ahead = 0.0
-        for name in ("monotonic", "time"):
-            real = getattr(time, name)
-            monkeypatch.setattr(time, name, lambda real=real: real() + self._ahead)
+        self._ahead, wall = 0.0, time.time
+        monkeypatch.setattr(time, "time", lambda: wall() + self._ahead)
+        time.monotonic = lambda: FakeTime._steady() + FakeTime._monotonic_ahead
 
     def pass_(self, seconds: float) -> None:
+        """Returns when those who look at the clock every 50 ms have looked."""
         self._ahead += seconds
+        FakeTime._monotonic_ahead += seconds
+        threading.Event().wait(0.25)
 
 
 class World:

@@ -108,6 +108,11 @@ class ProtectedServer:
     def count(self, *kinds: str) -> int:
         return len(self.events(*kinds))
 
+    def refusals(self) -> int:
+        """How many messages were refused for want of a good token. A session's stream and its goodbye are none: they
+        come when they come."""
+        return sum(entry["method"] not in ("GET", "DELETE") for entry in self.events("unauthorized"))
+
     def calls(self) -> list[tuple[str, int]]:
         """Tool calls that were let through: the tool, and the number of the token."""
         return [(entry["tool"], entry["token"]) for entry in self.events("call")]
