@@ -9,8 +9,7 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ..oauth_options import GopherAgentTokenRecord
@@ -22,7 +21,7 @@ from .stores import SharedByCopies, TokenStoreError, record_fields, record_from
 __all__ = ["KeyringTokenStore"]
 
 _INDEX = "#index"  # no server's key begins so
-_writing = threading.Lock()  # one writer in this process; a file lock keeps the others off
+_writing = threading.Lock()  # where there is no file to lock
 
 
 class KeyringTokenStore(SharedByCopies):
@@ -104,7 +103,7 @@ class KeyringTokenStore(SharedByCopies):
 
     def _set(self, key: str, text: str) -> None:
         entries = self._entries()
-        with self._alone():
+        with _alone():
             keys = self._index(entries)
             if key not in keys:  # first the index: a token that no list names would never be removed
                 entries.write(_INDEX, json.dumps(sorted({*keys, key})))
@@ -112,12 +111,12 @@ class KeyringTokenStore(SharedByCopies):
 
     def _delete(self, key: str) -> None:
         entries = self._entries()
-        with self._alone():
+        with _alone():
             self._remove(entries, [key])
 
     def _clear(self) -> int:
         entries = self._entries()
-        with self._alone():
+        with _alone():
             keys = self._index(entries)
             self._remove(entries, keys)
             entries.remove(_INDEX)
@@ -139,18 +138,13 @@ class KeyringTokenStore(SharedByCopies):
             raise damaged(_INDEX)
         return [key for key in listed if isinstance(key, str)]
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        with _writing, _other_processes_wait():
-            yield
 
-
-def _other_processes_wait() -> Any:
-    """A lock against other processes. Without a folder of this user's own for it there is none: two processes that
+def _alone() -> AbstractContextManager[Any]:
+    """One writer at a time, in all processes of this user. Without a folder for the lock, in this process: two that
     store their first tokens at the same moment could then leave one out of the index, and nothing else."""
     try:
         path = folder_of("data") / "keyring"
         make_folder(path.parent)
     except TokenStoreError:
-        return nullcontext()
-    return locked(path) if os.access(path.parent, os.W_OK) else nullcontext()
+        return _writing
+    return locked(path) if os.access(path.parent, os.W_OK) else _writing
