@@ -81,6 +81,9 @@ class Settings:
     need_resource: bool = False  # invalid_target for a request without a resource indicator
     token_error: str | None = None  # an error for every token request, such as "invalid_client"
     refresh_error: str | None = None  # same, only for refreshes
+    reply_members: dict[str, Any] = field(default_factory=dict)  # put into token replies last; None takes one out
+    # What error replies and error redirects say. "{secrets}" stands for what the client has sent: code, tokens, secret.
+    error_description: str | None = None
 
 
 @dataclass
@@ -265,10 +268,17 @@ class IdentityProvider:
             reply: Response = await step(request)
         except Refused as refused:
             self._add("refused", path=path, error=refused.error, description=refused.description)
-            body = {"error": refused.error, "error_description": refused.description}
+            body = {"error": refused.error, "error_description": await self._described(request, refused)}
             headers = {"WWW-Authenticate": "Basic"} if refused.status == 401 else {}
             return JSONResponse(body, refused.status, headers={"Cache-Control": "no-store", **headers})
         return reply
+
+    async def _described(self, request: Request, refused: Refused) -> str:
+        if self.settings.error_description is None:
+            return refused.description
+        names = ("code", "refresh_token", "client_secret", "code_verifier", "state")
+        form = await _form(request) if request.method == "POST" else dict(request.query_params)
+        return self.settings.error_description.replace("{secrets}", " ".join(form.get(name, "") for name in names))
 
     async def _wait(self, step: str) -> None:
         if step in self._holds:
@@ -322,7 +332,8 @@ class IdentityProvider:
         try:
             self._check_request(query, grant)
         except Refused as refused:
-            return self._back(grant, state, {"error": refused.error, "error_description": refused.description})
+            told = await self._described(request, refused)
+            return self._back(grant, state, {"error": refused.error, "error_description": told})
         if self.settings.consent == "page":
             key = secrets.token_hex(8)
             self._asked[key] = (grant, state)
@@ -412,6 +423,8 @@ class IdentityProvider:
             raise Refused("unsupported_grant_type", "Only codes and refresh tokens are known here.")
         self._add("refresh" if kind == "refresh_token" else "token", client_id=client.client_id, method=method,
                   resource=form.get("resource"), scope=form.get("scope"), number=self._numbers["access"])  # fmt: skip
+        reply |= self.settings.reply_members
+        reply = {name: value for name, value in reply.items() if value is not None}
         return JSONResponse(reply, headers={"Cache-Control": "no-store"})
 
     def _authenticated(self, request: Request, form: Mapping[str, str]) -> tuple[Client, str]:

@@ -43,7 +43,9 @@ class Settings:
     """What the server says and asks for from now on."""
 
     challenge: str = "metadata"  # WWW-Authenticate: "metadata" (with resource_metadata), "bare", "none" (no header)
+    challenge_header: str | None = None  # the whole WWW-Authenticate of a 401; "{metadata}" stands for the address
     challenge_scope: str | None = None  # the scope in a 401
+    open: tuple[str, ...] = ()  # messages (JSON-RPC methods, HTTP methods) that need no token
     metadata_at: tuple[str, ...] = ("path",)  # "path", "root", "custom" (found by the challenge only); () for none
     scopes_supported: tuple[str, ...] | None = None
     resource: str | None = None  # another resource than this server
@@ -135,7 +137,7 @@ class ProtectedServer:
         name = params.name.removesuffix(self.suffix)
         if name not in _TOOLS:
             raise MCPError(-32602, f"Unknown tool: {params.name}")
-        token = ctx.request.user.access_token
+        token = ctx.request.scope["token"]
         self.log.append({"event": "call", "tool": name, "subject": token.subject, "token": token.claims["n"]})
         text = await _TOOLS[name][0](self, ctx, params.arguments or {})
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
@@ -194,6 +196,8 @@ class ProtectedServer:
     def refusal(self, seen: Seen, connection: HTTPConnection, scopes: tuple[str, ...] | None) -> Response | None:
         """What is answered instead of serving the request; `scopes` are those of a good token, None without one."""
         settings = self.settings
+        if seen.method in settings.open:
+            return None
         if scopes is None or settings.refuse_all:
             presented = "authorization" in connection.headers
             self.log.append({"event": "unauthorized", "method": seen.method, "tool": seen.tool, "presented": presented})
@@ -211,18 +215,24 @@ class ProtectedServer:
 
     def _challenge(self, status: int, connection: HTTPConnection, error: str | None, scope: str | None) -> Response:
         settings = self.settings
-        parts = [f'error="{error}"'] if error else []
-        if scope:
-            parts.append(f'scope="{scope}"')
-        if settings.challenge == "metadata" and settings.metadata_at and not self.legacy:
+        address = None
+        if settings.metadata_at and not self.legacy:
             place = _PLACES[settings.metadata_at[0]]
             if self.resource(connection).endswith("/sse"):
                 place = place.replace("/mcp", "/sse")
-            parts.append(f'resource_metadata="http://{connection.headers["host"]}{place}"')
+            address = f"http://{connection.headers['host']}{place}"
+        parts = [f'error="{error}"'] if error else []
+        if scope:
+            parts.append(f'scope="{scope}"')
+        if settings.challenge == "metadata" and address:
+            parts.append(f'resource_metadata="{address}"')
+        header = " ".join(["Bearer", ", ".join(parts)]).strip()
+        if settings.challenge_header is not None and status == 401:
+            header = settings.challenge_header.replace("{metadata}", str(address))
         body = {"error": error or "unauthorized", "error_description": "A token is needed."}
         reply = JSONResponse(body, status)
         if settings.challenge != "none":
-            reply.headers["WWW-Authenticate"] = " ".join(["Bearer", ", ".join(parts)]).strip()
+            reply.headers["WWW-Authenticate"] = header
         return reply
 
 
@@ -244,8 +254,10 @@ class _Guard:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        assert found is not None
-        scope["auth"], scope["user"] = found
+        if found is not None:
+            scope["token"] = found[1].access_token
+            if not self.server.settings.open:  # sessions belong to who opened them; nobody did, of an open one
+                scope["auth"], scope["user"] = found
         await self.app(scope, receive, send)
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -287,7 +299,7 @@ async def _peek(receive: Any) -> tuple[Any, Seen]:
 
 
 async def _whoami(server: ProtectedServer, ctx: Any, arguments: dict[str, Any]) -> str:
-    token = ctx.request.user.access_token
+    token = ctx.request.scope["token"]
     return json.dumps({"subject": token.subject, "scopes": token.scopes, "issuer": token.claims["iss"]})
 
 
@@ -302,7 +314,7 @@ async def _slow(server: ProtectedServer, ctx: Any, arguments: dict[str, Any]) ->
 
 
 async def _needs_admin(server: ProtectedServer, ctx: Any, arguments: dict[str, Any]) -> str:
-    return f"admin: {' '.join(ctx.request.user.access_token.scopes)}"
+    return f"admin: {' '.join(ctx.request.scope['token'].scopes)}"
 
 
 async def _ask(server: ProtectedServer, ctx: Any, arguments: dict[str, Any]) -> str:
