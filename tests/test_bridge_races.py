@@ -115,8 +115,8 @@ def test_the_same_work_three_times_leaves_equal_counts() -> None:
         work()
         counts.append(census())
     objects = [objects for objects, _, _ in counts]
-    # census() itself keeps a tuple a round, and counting makes a list
-    assert max(objects) - min(objects) <= 6, counts
+    # census() itself keeps a tuple a round, and counting makes a list. Fewer is no leak: a cache was emptied.
+    assert objects[2] - min(objects) <= 6, counts
     assert len({threads for _, threads, _ in counts}) == 1, counts
     assert max(states for _, _, states in counts) <= 2, counts
 
