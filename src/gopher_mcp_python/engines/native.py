@@ -91,7 +91,7 @@ class NativeAgent:
 
     def _run(self, query: str, timeout_ms: int) -> RunOutcome:
         left_ms = timeout_ms
-        if self._tokens is not None and self._tokens.renew(self._refuse_unusable):
+        if self._tokens is not None and self._tokens.renew(self._refuse_gone):
             self._retire()  # the library keeps the token that it was made with
         if self._handle is None:
             left_ms = self.make_handle(timeout_ms)
@@ -130,7 +130,7 @@ class NativeAgent:
         """Creates the native agent. Returns what is left of `timeout_ms` (0: no limit) after it."""
         spec = self._spec
         if self._tokens is not None and not self._tokens.known:
-            self._tokens.obtain(self._refuse_unusable)
+            self._tokens.obtain(self._refuse_gone)
         self._options = _native_options(self._loaded, spec, self._tokens)
         began = time.monotonic()
         self._host = Recorder(self._elicitor, spec.options.on_event)
@@ -189,16 +189,19 @@ class NativeAgent:
         self._turns.close()
 
     def _refuse_unusable(self) -> None:
+        self._refuse_gone()
+        if any(inside.active and inside.agent is self for inside in _inside.get()):
+            raise AgentError(
+                "An elicitation handler or event callback can't run its own agent: that run would wait for this one"
+            )
+
+    def _refuse_gone(self) -> None:
         if self._pid != os.getpid():
             raise AgentError(
                 "This agent was created before a fork and belongs to the parent process; create one in this process"
             )
         if self._released:
             raise AgentError("Agent has been disposed")
-        if any(inside.active and inside.agent is self for inside in _inside.get()):
-            raise AgentError(
-                "An elicitation handler or event callback can't run its own agent: that run would wait for this one"
-            )
 
 
 class _Inside:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Challenge", "read_challenge"]
+__all__ = ["Challenge", "challenge_of", "read_challenge"]
 
 _TOKEN = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 # A scheme, or a parameter of the scheme before it: name=token or name="quoted".
@@ -40,16 +40,21 @@ class Challenge:
 
 def read_challenge(response: httpx2.Response) -> Challenge | None:
     """None when the answer is no demand for a token: another status, or only schemes that are not OAuth's."""
-    if response.status_code not in (401, 403):
+    return challenge_of(response.status_code, response.headers.get_list("www-authenticate"))
+
+
+def challenge_of(status: int, headers: list[str]) -> Challenge | None:
+    """`read_challenge` for a status and the WWW-Authenticate headers that came with it."""
+    if status not in (401, 403):
         return None
-    schemes = dict(_schemes(", ".join(response.headers.get_list("www-authenticate"))[:_LONGEST]))
+    schemes = dict(_schemes(", ".join(headers)[:_LONGEST]))
     bearer = schemes.get("bearer")
-    if response.status_code == 403 and (bearer is None or bearer.get("error") != "insufficient_scope"):
+    if status == 403 and (bearer is None or bearer.get("error") != "insufficient_scope"):
         return None
     if bearer is None and schemes:
         return None
     bearer = bearer or {}
-    return Challenge(response.status_code, bearer.get("resource_metadata"), bearer.get("scope"))
+    return Challenge(status, bearer.get("resource_metadata"), bearer.get("scope"))
 
 
 def _schemes(header: str) -> Iterator[tuple[str, dict[str, str]]]:

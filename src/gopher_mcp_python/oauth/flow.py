@@ -24,7 +24,7 @@ from mcp.shared.auth import (
     OAuthToken,
     ProtectedResourceMetadata,
 )
-from pydantic import AnyHttpUrl, AnyUrl
+from pydantic import AnyUrl
 
 from ..oauth_options import GopherAgentTokenRecord
 from .challenge import Challenge
@@ -115,9 +115,11 @@ class Flow:
 
         async def come_back() -> AuthorizationCodeResult:
             self._name_issuer(provider.context)
+            self._check_discovered(provider.context)
             _check_pkce(provider)
             _choose_method(provider)
             code, state, iss = await person(pages[-1])
+            self._http.came_back()
             return AuthorizationCodeResult(code=code, state=state, iss=iss)
 
         metadata = OAuthClientMetadata(
@@ -213,8 +215,11 @@ class Flow:
                         return
                     answer, refused = refused, None
                 else:
-                    self._check_issuer(wanted, provider.context.oauth_metadata)
-                    answer = self._readable(await self._http.send(_completed(wanted, provider)), provider.context)
+                    if wanted.method == "POST":
+                        self._check_issuer(provider.context.oauth_metadata)
+                        self._check_discovered(provider.context)
+                    answer = await self._http.send(self._completed(wanted, provider.context.oauth_metadata))
+                    answer = self._readable(answer, provider.context)
                 wanted = await steps.asend(answer)
         except (SignInError, StopAsyncIteration):
             raise
@@ -223,10 +228,21 @@ class Flow:
         finally:
             await steps.aclose()
 
-    def _check_issuer(self, request: httpx2.Request, metadata: OAuthMetadata | None) -> None:
+    def _check_discovered(self, context: OAuthContext) -> None:
+        """The MCP server's own endpoints (2025-03-26) are no substitute for an authorization server that it names: what
+        is meant for that one, a code or a secret, would be sent to this one."""
+        if context.auth_server_url is None or context.oauth_metadata is not None:
+            return
+        why = "can't describe itself now" if self._http.unwell else "does not describe itself as one (RFC 8414)"
+        raise SignInError(
+            f"{host_of(self._url)} names {host_of(context.auth_server_url)} as its authorization server, which {why}",
+            "unavailable" if self._http.unwell else "misconfigured",
+        )
+
+    def _check_issuer(self, metadata: OAuthMetadata | None) -> None:
         """Credentials go to the server that they were registered with, whatever the MCP server says."""
         wanted = self._options.issuer
-        if wanted is None or request.method != "POST":
+        if wanted is None:
             return
         if metadata is None or str(metadata.issuer).rstrip("/") != wanted.rstrip("/"):
             raise SignInError(
@@ -234,6 +250,20 @@ class Flow:
                 f"({host_of(wanted)}): the client's credentials were not sent",
                 "misconfigured",
             )
+
+    def _completed(self, request: httpx2.Request, metadata: OAuthMetadata | None) -> httpx2.Request:
+        """A registration names the authentication method that the server can do; other requests are as they are."""
+        if request.headers.get("content-type") != "application/json" or request.method != "POST":
+            return request
+        if metadata is not None and metadata.registration_endpoint is None:
+            raise SignInError(
+                f"{host_of(str(metadata.issuer))} does not register programs by itself. Register this one there and "
+                'give its id: oauth={"client_id": ...}, or --client-id on the command line',
+                "misconfigured",
+            )
+        body = json.loads(request.content)
+        body.setdefault("token_endpoint_auth_method", _method_for(metadata))
+        return httpx2.Request("POST", request.url, json=body)
 
     def _readable(self, answer: httpx2.Response, context: OAuthContext) -> httpx2.Response:
         """With 2025-03-26 an MCP server is its own authorization server, described at its origin, and nothing was said
@@ -255,8 +285,8 @@ class Flow:
     def _name_issuer(self, context: OAuthContext) -> None:
         """From here on its own name counts: the answer of the authorization server may hold it (RFC 9207)."""
         if self._own_issuer is not None and context.oauth_metadata is not None:
-            named = {"issuer": AnyHttpUrl(self._own_issuer)}
-            context.oauth_metadata = context.oauth_metadata.model_copy(update=named)
+            facts = context.oauth_metadata.model_dump(mode="json", exclude_none=True)
+            context.oauth_metadata = OAuthMetadata.model_validate({**facts, "issuer": self._own_issuer})
 
     def _grant(self, provider: OAuthClientProvider, staging: _Staging) -> Grant:
         tokens, context = staging.tokens, provider.context
@@ -296,16 +326,6 @@ def _refused(request: httpx2.Request, challenge: Challenge, scopes: list[str] | 
     return httpx2.Response(challenge.status, headers={"WWW-Authenticate": header}, request=request)
 
 
-def _completed(request: httpx2.Request, provider: OAuthClientProvider) -> httpx2.Request:
-    """A registration names the authentication method that the server can do; every other request is as it is."""
-    metadata = provider.context.oauth_metadata
-    if request.headers.get("content-type") != "application/json" or request.method != "POST":
-        return request
-    body = json.loads(request.content)
-    body.setdefault("token_endpoint_auth_method", _method_for(metadata))
-    return httpx2.Request("POST", request.url, json=body)
-
-
 def _method_for(metadata: OAuthMetadata | None) -> str:
     """RFC 8414 section 2: where a server names none, it does client_secret_basic; one that has no metadata may do
     anything, and a program on somebody's machine is a public client."""
@@ -316,13 +336,13 @@ def _method_for(metadata: OAuthMetadata | None) -> str:
 
 
 def _check_pkce(provider: OAuthClientProvider) -> None:
-    """A server that says how it checks proofs must do S256 (RFC 7636); some that do it say nothing."""
+    """MCP 2025-11-25, "Authorization Code Protection": a server whose metadata do not name S256 is not to be used."""
     metadata = provider.context.oauth_metadata
-    methods = metadata.code_challenge_methods_supported if metadata else None
-    if methods is not None and "S256" not in methods:
+    if metadata is not None and "S256" not in (metadata.code_challenge_methods_supported or ()):
         raise SignInError(
-            f"{host_of(str(metadata.issuer)) if metadata else ''} does not support PKCE with S256, without which a "
-            "sign-in from a program is not safe; nothing was opened",
+            f"{host_of(str(metadata.issuer))} does not say that it supports PKCE with S256 "
+            "(code_challenge_methods_supported), without which a sign-in from a program is not safe. Nothing was "
+            "opened; its operator has to enable it",
             "misconfigured",
         )
 

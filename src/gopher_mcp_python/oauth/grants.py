@@ -71,9 +71,11 @@ async def save(store: GopherAgentTokenStore, key: str, grant: Grant) -> None:
         await _asked(store.set(key, grant.record))
 
 
-async def forget(store: GopherAgentTokenStore, key: str) -> None:
-    """The token is worthless; the client stays. Raises SignInError when the store fails."""
+async def forget(store: GopherAgentTokenStore, key: str, *, client: bool = False) -> None:
+    """The token is worthless; the client stays unless it is, too. Raises SignInError when the store fails."""
     await _asked(store.delete(key))
+    if client:
+        await _asked(store.delete(client_key(key)))
 
 
 async def _asked(operation: Any) -> Any:

@@ -17,13 +17,24 @@ _LARGEST = 1024 * 1024  # bytes of an answer; metadata and tokens have some kilo
 
 
 class Http:
-    """The HTTP client of one renewal. `last` is the request that was sent last, with its answer if one came."""
+    """The HTTP client of one renewal.
+
+    Attributes:
+        last, answer: the request that was sent last, and its answer if one came.
+        browser_was_last: whether the person's browser has brought an answer since.
+        unwell: whether a server was in trouble at any of the requests (HTTP status 429, 5xx).
+    """
 
     def __init__(self, server_url: str) -> None:
         self._encrypted_only = urlsplit(server_url).scheme == "https"
         self._client = httpx2.AsyncClient(timeout=httpx2.Timeout(REQUEST_SECONDS), follow_redirects=False)
         self.last: httpx2.Request | None = None
         self.answer: httpx2.Response | None = None
+        self.browser_was_last = self.unwell = False
+
+    def came_back(self) -> None:
+        """The person's browser came back: what fails from here on, until the next request, is its answer."""
+        self.browser_was_last = True
 
     async def __aenter__(self) -> Http:
         await self._client.__aenter__()
@@ -36,7 +47,7 @@ class Http:
 
     async def send(self, request: httpx2.Request) -> httpx2.Response:
         """The whole answer. Raises SignInError when there is none, or it is larger than any such answer is."""
-        self.last, self.answer = request, None
+        self.last, self.answer, self.browser_was_last = request, None, False
         host = host_of(str(request.url))
         if self._encrypted_only and request.url.scheme != "https":
             raise SignInError(
@@ -56,6 +67,7 @@ class Http:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise SignInError(f"{host} could not be reached ({_kind(error)})", "unavailable") from None
         self.answer = _read(response, body)
+        self.unwell = self.unwell or response.status_code >= 500 or response.status_code == 429
         debug("request", method=request.method, url=str(request.url), status=response.status_code)
         return self.answer
 

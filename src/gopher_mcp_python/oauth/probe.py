@@ -1,16 +1,19 @@
-"""Asking a server whether it demands a sign-in, as its client will ask it: there are servers that refuse only later."""
+"""Asking a server whether it demands a sign-in, for an engine that can't be told so in the middle of its work.
+
+With the standard library: a native agent whose servers demand nothing needs neither the MCP SDK nor its HTTP client.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
+import asyncio
+import json
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
-import httpx2
-
-from ..toolset.connection import SESSION_HEADER, Farewell, HttpConnection, http_client
-from ..toolset.record import Record, under_way
-from .auth import auth_for
+from ..toolset.connection import GOODBYE_SECONDS, SESSION_HEADER, HttpConnection
+from .challenge import Challenge, challenge_of
 
 if TYPE_CHECKING:
     from .signin import ServerSignIn
@@ -19,6 +22,7 @@ __all__ = ["probed"]
 
 _PROTOCOL = "2025-11-25"
 _SECONDS = 15.0  # for a server that says nothing; its client will say so
+_MOST_TRIES = 3  # after a refresh, after a sign-in, after a step-up
 _INITIALIZE = {
     "protocolVersion": _PROTOCOL,
     "capabilities": {},
@@ -31,27 +35,78 @@ async def probed(connection: HttpConnection, sign_in: ServerSignIn) -> str | Non
 
     Raises SignInError.
     """
-    record, farewell = Record(), Farewell()
-    with under_way(record):
-        async with http_client(replace(connection, auth=auth_for(connection, sign_in)), farewell.note) as client:
-            client.timeout = httpx2.Timeout(_SECONDS)
-            with suppress(httpx2.HTTPError, httpx2.InvalidURL):  # the engine will meet it too and can say more
-                if connection.transport == "sse":
-                    async with client.stream("GET", connection.url, headers={"Accept": "text/event-stream"}):
-                        pass
-                elif await _post(client, connection.url, "initialize", _INITIALIZE, None):
-                    await _post(client, connection.url, "tools/list", {}, farewell.session_id)
-            await farewell.say(client, connection.url)
-    if record.sign_in_error is not None:
-        raise record.sign_in_error
     grant = await sign_in.current()
+    for _ in range(_MOST_TRIES):
+        token = None if grant is None else grant.token
+        challenge = await asyncio.to_thread(_ask, connection, token)
+        if challenge is None:
+            break
+        grant = await sign_in.renewed(token, challenge, interactive=True)
+        if grant is None:
+            break
     return None if grant is None else grant.token
 
 
-async def _post(client: httpx2.AsyncClient, url: str, method: str, params: dict[str, Any], session: str | None) -> bool:
-    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": _PROTOCOL}
-    if session is not None:
-        headers[SESSION_HEADER] = session
-    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    async with client.stream("POST", url, json=message, headers=headers) as response:
-        return response.is_success
+def _ask(connection: HttpConnection, token: str | None) -> Challenge | None:
+    """As its client will ask it: some servers refuse only the second request. None where nothing can be learned, as
+    the engine will meet the same trouble and can say more."""
+    server = _Server(connection, token)
+    try:
+        if connection.transport == "sse":
+            return server.send("GET", None)
+        found = server.send("POST", _message("initialize", _INITIALIZE))
+        if found is None and server.answered:
+            found = server.send("POST", _message("tools/list", {}))
+    except (OSError, HTTPException, ValueError):
+        return None
+    finally:
+        server.leave()
+    return found
+
+
+def _message(method: str, params: dict[str, Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+
+
+class _Stay(HTTPRedirectHandler):
+    """The token is for this server, and its client does not follow it anywhere else."""
+
+    def redirect_request(self, *args: Any) -> None:
+        return None
+
+
+class _Server:
+    """One server for the time of the question; only the heads of its answers are read."""
+
+    def __init__(self, connection: HttpConnection, token: str | None) -> None:
+        self._url = connection.url
+        self._headers = {
+            **connection.headers,
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": _PROTOCOL,
+            **({} if token is None else {"Authorization": f"Bearer {token}"}),
+        }
+        self._opener: OpenerDirector = build_opener(_Stay)
+        self._session: str | None = None
+        self.answered = False  # the last request was taken
+
+    def send(self, method: str, body: bytes | None, seconds: float = _SECONDS) -> Challenge | None:
+        headers = {**self._headers, **({} if self._session is None else {SESSION_HEADER: self._session})}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            with self._opener.open(Request(self._url, body, headers, method=method), timeout=seconds) as answer:
+                self._session = answer.headers.get(SESSION_HEADER, self._session)
+                self.answered = True
+                return None
+        except HTTPError as error:
+            with error:
+                self.answered = False
+                return challenge_of(error.code, error.headers.get_all("WWW-Authenticate") or [])
+
+    def leave(self) -> None:
+        if self._session is not None:
+            try:
+                self.send("DELETE", None, GOODBYE_SECONDS)
+            except (OSError, HTTPException, ValueError):
+                pass

@@ -17,10 +17,22 @@ if TYPE_CHECKING:
 __all__ = ["RefreshRefused", "refusal"]
 
 _LONGEST = 200  # characters of a server's own words
+_REGISTRATION = "client registration"
 
 
 class RefreshRefused(SignInError):
-    """The refresh token is not good any more: only a new sign-in helps."""
+    """The refresh token is not good any more: only a new sign-in helps.
+
+    Attributes:
+        error: the OAuth error code (RFC 6749 section 5.2), where the server told one.
+    """
+
+    error: str | None = None
+
+    @property
+    def client_unknown(self) -> bool:
+        """Whether the server does not know the client any more, so that it has to be registered anew."""
+        return self.error in ("invalid_client", "unauthorized_client")
 
 
 def refusal(http: Http, kind: type[SignInError] | None = None, cause: Exception | None = None) -> SignInError:
@@ -31,13 +43,24 @@ def refusal(http: Http, kind: type[SignInError] | None = None, cause: Exception 
     if request is None:
         return (kind or SignInError)(f"The sign-in could not begin ({_name(cause)})", "misconfigured")
     host, step = host_of(str(request.url)), _step(request)
+    if http.browser_was_last:
+        return SignInError(f"The answer that the browser brought can't be used{_why(cause)}", "refused")
     if answer is None:
         return (kind or SignInError)(f"{host} gave no answer to the {step}", "unavailable")
     if answer.status_code < 300:
         return (kind or SignInError)(f"The {step} of {host} can't be used{_why(cause)}", "misconfigured")
     told = _told(answer)
     reason: Reason = "unavailable" if answer.status_code >= 500 or answer.status_code == 429 else "refused"
-    return (kind or SignInError)(f"{host} refused the {step} (HTTP status {answer.status_code}{told})", reason)
+    text = f"{host} refused the {step} (HTTP status {answer.status_code}{': ' if told else ''}{', '.join(told)})"
+    if step == _REGISTRATION and answer.status_code in (404, 405):
+        text = (
+            f"{host} refuses requests without a token, and no way to sign in to it was found. Give a token (create "
+            "option access_token, --token on the command line) or an Authorization header"
+        )
+    error = (kind or SignInError)(text, reason)
+    if isinstance(error, RefreshRefused):
+        error.error = told[0] if told else None
+    return error
 
 
 def _step(request: httpx2.Request) -> str:
@@ -47,19 +70,18 @@ def _step(request: httpx2.Request) -> str:
     if request.method == "GET":
         return "description of the authorization server"
     if request.headers.get("content-type") == "application/json":
-        return "client registration"
+        return _REGISTRATION
     return "request for a token"
 
 
-def _told(answer: httpx2.Response) -> str:
+def _told(answer: httpx2.Response) -> list[str]:
     """error and error_description (RFC 6749 section 5.2), as far as the server says so."""
     try:
         body = json.loads(answer.content)
         texts = [body[name] for name in ("error", "error_description") if isinstance(body.get(name), str)]
     except (AttributeError, TypeError, ValueError):
         texts = []
-    told = safe_line(redact_text(", ".join(texts)), limit=_LONGEST)
-    return f": {told}" if told else ""
+    return [safe_line(redact_text(text), limit=_LONGEST) for text in texts]
 
 
 def _why(cause: Exception | None) -> str:

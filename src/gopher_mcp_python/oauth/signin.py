@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from ..toolset.alarm import limited
 from ..toolset.clock import PausableClock
 from ..toolset.errors import CallTimeoutError
 from . import flights, grants
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ServerSignIn"]
 
+_log = logging.getLogger("gopher_mcp_python.oauth")
 # Seconds that everything but the person may take in one renewal, all requests together.
 FLOW_SECONDS = 60.0
 # Seconds that the person may take unless `timeout_ms` says otherwise; authorization servers give up at about that time.
@@ -125,6 +126,8 @@ class ServerSignIn:
             return await self._timed(self._signed_in(prior, challenge, http, clock), clock)
 
     async def _timed(self, renewal: Awaitable[Grant | None], clock: PausableClock) -> Grant | None:
+        from ..toolset.alarm import limited
+
         try:
             return await limited(renewal, clock)
         except CallTimeoutError:
@@ -144,7 +147,7 @@ class ServerSignIn:
             again, newer = await self._stored(prior.token)
             if newer:
                 return again  # another process has refreshed it
-            await grants.forget(self._store, self._key)
+            await grants.forget(self._store, self._key, client=refused.client_unknown)
             return None
         await self._keep(grant)
         debug("refreshed", server=self.label)
@@ -156,12 +159,12 @@ class ServerSignIn:
         flow = Flow(self._url, self._options, prior, http)
         if self._options.grant == "client_credentials":
             grant = await flow.sign_in(challenge, None, _nobody)
+            await self._keep(grant)
         else:
             clock.pause()  # waiting for somebody else's sign-in
             async with flights.alone():
                 clock.resume()
                 grant = await self._with_person(flow, prior, challenge, clock)
-        await self._keep(grant)
         debug("signed in", server=self.label, scopes=grant.record.scope if grant.record else None)
         return grant
 
@@ -180,9 +183,13 @@ class ServerSignIn:
 
         try:
             grant = await flow.sign_in(challenge, callback.redirect_uri, person)
+            await self._keep(grant)
         except BaseException as error:
             text = str(error) if isinstance(error, SignInError) else "The sign-in was given up."
             await asyncio.shield(callback.finish(False, text))
+            if asked and not challenge.step_up and prior is not None and prior.client is not None:
+                # A provider that does not know the client any more shows that to the person only.
+                await grants.forget(self._store, self._key, client=True)
             raise
         await callback.finish(True, f"You are signed in to {self.label}.")
         return grant
@@ -216,7 +223,11 @@ class ServerSignIn:
         return redirect.code or "", state, redirect.iss
 
     async def _keep(self, grant: Grant) -> None:
-        await grants.save(self._store, self._key, grant)
+        """Into the store. Where that fails the token is still good for this agent: it goes on, and the log says so."""
+        try:
+            await grants.save(self._store, self._key, grant)
+        except SignInError as error:
+            _log.warning("%s; the token for %s is good for this agent only", error, self.label)
 
 
 async def _nobody(url: str) -> tuple[str, str | None, str | None]:
