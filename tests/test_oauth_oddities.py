@@ -76,7 +76,8 @@ def test_challenges_in_every_form(world: World, header: str) -> None:
 )
 def test_a_challenge_that_leads_nowhere(world: World, address: str) -> None:
     world.server.settings.challenge_header = f'Bearer resource_metadata="{address}"'
-    assert world.whoami(timeout_ms=5000)["subject"] == "ada", "the well-known places are asked instead"
+    assert len(str(refused(world))) < 500
+    assert world.idp.log == []
 
 
 @pytest.mark.parametrize("scheme", ['Basic realm="x"', 'Digest realm="x", nonce="y"', "Negotiate"])

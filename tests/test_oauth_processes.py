@@ -1,0 +1,158 @@
+"""Sign-in of whole programs: a process of its own, the browser that BROWSER names, both engines, stores on disk."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import children
+from tests.support.browsing import browser_file
+from tests.support.idp import IdentityProvider
+from tests.support.protected import ProtectedServer
+from tests.support.variants import EMBEDDED, Variant, on_both
+
+PROGRAM = """
+import json, sys
+import gopher_mcp_python as gopher
+provider, url, options, *queries = json.loads(sys.argv[1])
+try:
+    with gopher.GopherAgent.create_with_url(provider, "scripted", url, options) as agent:
+        for query in queries:
+            print("RESULT", agent.run(query))
+except gopher.AgentError as error:
+    print("ERROR", type(error).__name__, error)
+"""
+Run = Callable[..., children.Ended]
+
+
+@pytest.fixture(scope="module")
+def _idp() -> Iterator[IdentityProvider]:
+    with IdentityProvider() as idp:
+        yield idp
+
+
+@pytest.fixture(scope="module")
+def _server(_idp: IdentityProvider) -> Iterator[ProtectedServer]:
+    with ProtectedServer(_idp) as server:
+        yield server
+
+
+@pytest.fixture
+def idp(_idp: IdentityProvider, canary: Any) -> IdentityProvider:
+    canary.allow_shown(f"{_idp.base}/authorize", exact=False)
+    return _idp.reset()
+
+
+@pytest.fixture
+def server(_server: ProtectedServer, idp: IdentityProvider) -> ProtectedServer:
+    return _server.reset()
+
+
+def homes(folder: Path) -> dict[str, str]:
+    """Variables under which a program keeps what it keeps in this folder."""
+    named = {"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state"}
+    return {"HOME": str(folder), **{name: str(folder / what) for name, what in named.items()}}
+
+
+@pytest.fixture
+def run(environment_for: Callable[[Variant], dict[str, str]], server: ProtectedServer, tmp_path: Path) -> Run:
+    """Runs the program with queries; its home, and with it its token file, is the test's folder."""
+    browser = browser_file(tmp_path)
+
+    def go(variant: Variant, *queries: str, options: dict[str, Any] | None = None, **environment: str) -> Any:
+        given = [variant.provider, server.url, {"engine": variant.engine, **(options or {})}, *queries]
+        env = {**environment_for(variant), **homes(tmp_path), "BROWSER": str(browser), **environment}
+        return children.run([sys.executable, "-c", PROGRAM, json.dumps(given)], env=env, timeout=90)
+
+    return go
+
+
+@on_both
+def test_a_program_signs_in_and_keeps_its_token_on_disk(variant: Variant, run: Run, idp: IdentityProvider) -> None:
+    for _ in range(2):
+        ended = run(variant, "tell me, using whoami", GOPHER_MCP_TOKEN_STORE="file").check()
+        assert '"subject": "ada"' in ended.out.replace("\\", "")
+    assert idp.count("authorize") == 1, "the second process has the token"
+
+
+@on_both
+def test_a_stored_token_that_ended_is_refreshed_without_a_browser(
+    variant: Variant, run: Run, idp: IdentityProvider
+) -> None:
+    run(variant, "using plain", GOPHER_MCP_TOKEN_STORE="file").check()
+    idp.expire_access_tokens()
+    assert "plain: ok" in run(variant, "using plain", GOPHER_MCP_TOKEN_STORE="file").check().out
+    assert idp.count("authorize") == 1 and idp.count("refresh") == 1
+
+
+@on_both
+def test_a_denial_is_an_error_in_words(variant: Variant, run: Run, idp: IdentityProvider) -> None:
+    idp.settings.consent = "deny"
+    ended = run(variant, "using plain").check()
+    assert ended.out.startswith("ERROR SignInError") and "Traceback" not in ended.err
+
+
+@on_both
+def test_sign_in_and_elicitation_in_one_program(variant: Variant, run: Run, server: ProtectedServer) -> None:
+    ended = run(variant, "using ask", options={"elicitation": {"handler": "decline"}}).check()
+    assert "action: decline" in ended.out
+
+
+def test_nothing_is_printed_when_a_refresh_is_refused(run: Run, idp: IdentityProvider) -> None:
+    """The SDK's own warnings are for its developers."""
+    run(EMBEDDED, "using plain", GOPHER_MCP_TOKEN_STORE="file").check()
+    idp.revoke_grants()
+    ended = run(EMBEDDED, "using plain", GOPHER_MCP_TOKEN_STORE="file").check()
+    assert "plain: ok" in ended.out and "refresh" not in ended.err and "WARNING" not in ended.err
+
+
+def test_two_processes_at_once_with_a_rotating_token(run: Run, idp: IdentityProvider, server: ProtectedServer) -> None:
+    """Both find the token expired and share a store. A refresh token that comes twice would revoke the whole grant."""
+    run(EMBEDDED, "using plain", GOPHER_MCP_TOKEN_STORE="file").check()
+    idp.expire_access_tokens()
+    hold, ended = idp.hold("refresh"), []
+
+    def one() -> None:
+        ended.append(run(EMBEDDED, "using plain", GOPHER_MCP_TOKEN_STORE="file"))
+
+    threads = [threading.Thread(target=one) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    hold.wait_reached(60)
+    wait = threading.Event().wait
+    while server.refusals() < 3:  # that of the sign-in, and one of each process
+        assert not wait(0.02)
+    for _ in range(50):  # so that the other process has time to come here too, if it does
+        if hold.count == 2 or wait(0.02):
+            break
+    hold.release()
+    for thread in threads:
+        thread.join(90)
+    assert ["plain: ok" in one.check().out for one in ended] == [True, True]
+    assert idp.count("reuse") == 0 and idp.count("authorize") == 1
+
+
+def test_logout_forgets_the_token(run: Run, server: ProtectedServer, idp: IdentityProvider, tmp_path: Path) -> None:
+    store = {"GOPHER_MCP_TOKEN_STORE": "file"}
+    run(EMBEDDED, "using plain", **store).check()
+    argv = [sys.executable, "-m", "gopher_mcp_python", "logout", server.url, "--token-store", "file"]
+    homes = {
+        "HOME": str(tmp_path),
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+    }
+    children.run(argv, env=homes).check()
+    run(EMBEDDED, "using plain", **store).check()
+    assert idp.count("authorize") == 2
+
+
+def test_the_command_line_signs_in(server: ProtectedServer, idp: IdentityProvider, tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "gopher_mcp_python", "run", server.url, "whoami", "--token-store", "memory"]
+    ended = children.run(argv, env={"BROWSER": str(browser_file(tmp_path)), "HOME": str(tmp_path)}).check()
+    assert json.loads(ended.out)["subject"] == "ada"
