@@ -167,6 +167,21 @@ def test_a_reload_while_the_end_is_not_known_gets_the_page() -> None:
     run(main)
 
 
+def test_a_second_attempt_sends_the_browser_of_the_first_one_away() -> None:
+    async def main() -> None:
+        async with await Callback.listen() as callback:
+            before = secret("before")
+            callback.expect(before)
+            first = asyncio.ensure_future(get(callback, f"code={CODE}&state={before}"))
+            await callback.wait(before)
+            callback.expect(STATE)
+            assert "Go back to the program" in await first
+            assert callback.redirect is None
+            await taken(callback)
+
+    run(main)
+
+
 # ---- Addresses ------------------------------------------------------------------------------------------------------
 
 

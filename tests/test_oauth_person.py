@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import json
 import os
+import pty
 import re
+import select
 import subprocess
 import sys
 import threading
@@ -46,7 +48,9 @@ def arguments(**given: Any) -> list[str]:
 
 
 def signing_in(*, env: dict[str, str] | None = None, **given: Any) -> Terminal:
-    return Terminal.python(*arguments(**given), env=env)
+    terminal = Terminal.python(*arguments(**given), env=env)
+    terminal.child.setecho(True)  # as people have it: what the program does not switch off is shown, and scanned
+    return terminal
 
 
 def result(terminal: Terminal) -> dict[str, Any]:
@@ -264,6 +268,22 @@ def test_debug_logs_tell_no_secret() -> None:
         rest = terminal.expect("has_code=True")
         assert "gopher_mcp_python.oauth" in shown + rest
         assert one_end(result(terminal))["code"] is True
+
+
+def test_a_terminal_that_goes_away_cancels() -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, *arguments(hang_up=True)], stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, text=True,
+        cwd=children.ROOT, env=children.environment(), start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    while b"Time left" not in shown:
+        assert select.select([ours], [], [], 30)[0]
+        shown += os.read(ours, 4096)
+    os.close(ours)
+    facts = json.loads(process.communicate(timeout=30)[0].removeprefix("RESULT "))
+    assert facts["ends"][0]["reason"] == "cancelled" and facts["threads"] == []
 
 
 # ---- The browser ----------------------------------------------------------------------------------------------------

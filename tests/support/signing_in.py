@@ -4,7 +4,7 @@
 
 Keys: state; code (the one that is expected); page (the authorization endpoint); redirect_uri; options (arguments of
 `ask_to_sign_in`); cancel_after (seconds); count (so many at the same time); read_line (read one more line of stdin at
-the end); debug (asyncio's debug mode, its log and ours on stderr).
+the end); hang_up (the terminal will be gone); debug (asyncio's debug mode, its log and ours on stderr).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ if __name__ == "__main__":
         time.sleep(0.02)
     facts["descriptors"] = descriptors() - before
     facts["threads"] = [one.name for one in threading.enumerate() if "prompt" in one.name]
-    if on_terminal:
+    if on_terminal and not given.get("hang_up"):
         facts["restored"] = termios.tcgetattr(0) == mode
     if given.get("read_line"):
         facts["line"] = sys.stdin.readline()

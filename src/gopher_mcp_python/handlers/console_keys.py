@@ -12,7 +12,7 @@ import os
 import re
 import termios
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from .console import NO_ANSWER, End
 from .console_posix import PosixConsole, attributes_of, set_attributes
@@ -128,7 +128,8 @@ def key_mode(descriptor: int) -> Iterator[None]:
     _changed[descriptor] = before
     try:
         set_attributes(descriptor, _with_key_mode(before))
-        termios.tcflush(descriptor, termios.TCIFLUSH)
+        with suppress(termios.error):  # the terminal is gone; reading will say so
+            termios.tcflush(descriptor, termios.TCIFLUSH)
         yield
     finally:
         set_attributes(descriptor, before)

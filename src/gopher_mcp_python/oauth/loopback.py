@@ -111,8 +111,12 @@ class Callback:
     def expect(self, state: str) -> None:
         """From now on the redirect with this state is taken, whether or not somebody waits for it already."""
         with self._lock:
-            if state != self._state:
-                self._state, self._redirect = state, None
+            if state == self._state:
+                return
+            self._state, self._redirect = state, None
+        held, self._held = self._held, None
+        if held is not None:  # by an attempt before this one, whose end nobody will tell
+            held.answer(HTTPStatus.OK, pages.pending())
 
     @property
     def redirect(self) -> Redirect | None:
