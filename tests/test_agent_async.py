@@ -374,6 +374,32 @@ def test_an_agent_that_is_made_for_nobody_is_disposed_of(engine: RecordingEngine
     assert engine.agents[0].released == 1
 
 
+def test_nothing_is_begun_for_nobody(
+    engine: RecordingEngine, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task was cancelled while the servers of its key were fetched, which can't be ended."""
+    reached = threading.Event()
+
+    def fetch(key: str, route: object = None) -> str:
+        reached.set()
+        gate.wait(20)
+        return JSON
+
+    monkeypatch.setattr(ServerConfig, "fetch", staticmethod(fetch))
+
+    async def main() -> None:
+        task = asyncio.create_task(GopherAgent.create_with_api_key_async("P", "m", KEY))
+        await until(reached.is_set)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        gate.set()
+        await until(lambda: not [one for one in threading.enumerate() if one.name == "gopher agent call"])
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+    assert engine.agents == []
+
+
 def test_a_cancellation_that_comes_with_the_agent_disposes_of_it(
     engine: RecordingEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import first_step
+from . import first_step, stopping
 from .elicitation import GopherAgentElicitationOptions
 from .elicitor import Elicitor
 from .engines import Choice, choose
@@ -62,6 +62,7 @@ def make(
         known_servers = _servers_of(choice, factory, api_key or "", target)
         if choice.engine == "embedded":
             factory, target = "json", known_servers or ""
+    stopping.check("the creation of the agent")  # what came before it can't be ended, and may have taken long
     elicitor = Elicitor(wanted if choice.elicitation else GopherAgentElicitationOptions(enabled=False))
     spec = CreateSpec(factory, provider, model, target, api_key, options, elicitor, server, sign_ins, known_servers)
     engine = _create(choice, spec)
