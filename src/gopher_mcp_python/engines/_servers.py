@@ -36,13 +36,14 @@ def from_json(text: str, headers: Mapping[str, str]) -> list[Connection]:
         raise AgentError(f"the server configuration is not valid JSON: {error}") from None
     if isinstance(parsed, Mapping) and parsed.get("succeeded") is False:
         raise AgentError("the server configuration reports a failure (succeeded is false); fetch it again")
-    connections = [_entry(name, entry, headers) for name, entry in _entries(parsed)]
+    connections = [_entry(name, entry, headers) for name, entry in entries(parsed)]
     if not connections:
         raise AgentError("the server configuration names no server; expected a list under data.servers or servers")
     return connections
 
 
-def _entries(parsed: Any) -> list[tuple[str, Any]]:
+def entries(parsed: Any) -> list[tuple[str, Any]]:
+    """The entries of any of these forms, each with the name that it stands under, if it does."""
     if isinstance(parsed, Mapping):
         named = parsed.get("mcpServers", parsed.get("mcp_servers"))
         if isinstance(named, Mapping):

@@ -20,6 +20,7 @@ from ..errors import AgentError, ElicitationWarning, TimeoutError
 from ..ffi import _bridge
 from .base import CreateSpec, Factory, RunOutcome
 from .drive import drive
+from .native_config import native_form, own_credentials
 from .native_events import Recorder
 from .native_failures import completed_data, create_failure, run_failure
 from .native_tokens import NativeTokens, tokens_for
@@ -218,7 +219,9 @@ def _factory_and_target(spec: CreateSpec, tokens: NativeTokens | None) -> tuple[
     """The factory and its third argument. Servers of the Gopher service that need tokens are given as a configuration,
     which says whose token is whose; the api_key factory takes the key as its target."""
     if spec.known_servers is not None and tokens is not None and tokens.servers:
-        return "json", spec.known_servers
+        return "json", native_form(spec.known_servers)
+    if spec.factory == "json":
+        return "json", native_form(spec.target)
     return spec.factory, spec.api_key or "" if spec.factory == "api_key" else spec.target
 
 
@@ -231,6 +234,8 @@ def _native_options(
         _refuse_or_tell(loaded, spec)
     headers = spec.options.headers
     servers = () if tokens is None else tokens.servers
+    if spec.factory == "json" or servers:
+        servers += own_credentials(spec.known_servers or spec.target)
     only = servers[0].access_token if spec.factory == "url" and servers else None
     if not elicitation and not headers and not servers:
         return None
