@@ -5,18 +5,19 @@ Mappings are accepted wherever an options object is, with snake_case or camelCas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, Protocol, Union, runtime_checkable
 
 __all__ = ["GopherAgentOAuthOptions", "GopherAgentTokenRecord", "GopherAgentTokenStore", "normalize_oauth_options"]
 
+Assertion = Callable[[str, str], Union[str, Awaitable[str]]]
 TOKEN_STORE_NAMES = ("memory", "keyring", "file")
 _LATEST = 10**15  # seconds; NaN is not below it either
 _AUTH_METHODS = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
 _NAMES = (
     *("mode", "scopes", "client_name", "redirect_uri", "open_browser", "token_store", "client_id", "client_secret"),
     "issuer",
-    *("token_endpoint_auth_method", "client_metadata_url", "grant", "private_key", "timeout_ms"),
+    *("token_endpoint_auth_method", "client_metadata_url", "grant", "private_key", "assertion", "timeout_ms"),
 )
 
 
@@ -79,8 +80,13 @@ class GopherAgentOAuthOptions:
         client_metadata_url: https address of a client-ID metadata document; used where the authorization server
             takes those.
         grant: "authorization_code": a person signs in; "client_credentials": the program itself does, with
-            `client_id` and a secret or key.
+            `client_id` and a secret or key; "jwt_bearer": a company's identity provider vouches for the person
+            (enterprise-managed authorization, SEP-990).
         private_key: PEM text, for "private_key_jwt".
+        assertion: for "jwt_bearer": called with the authorization server's issuer and the MCP server's address (the
+            audience and resource of the assertion), returns the assertion (ID-JAG) that the identity provider gave for
+            them. A function, which runs on a thread of its own, or an async one. Each person needs a token store of
+            their own.
         timeout_ms: how long the person may take (in milliseconds; None: 10 minutes). It counts against no other limit.
     """
 
@@ -98,8 +104,9 @@ class GopherAgentOAuthOptions:
         issuer: str | None = None,
         token_endpoint_auth_method: str | None = None,
         client_metadata_url: str | None = None,
-        grant: Literal["authorization_code", "client_credentials"] | None = None,
+        grant: Literal["authorization_code", "client_credentials", "jwt_bearer"] | None = None,
         private_key: str | None = None,
+        assertion: Assertion | None = None,
         timeout_ms: int | None = None,
     ) -> None:
         """Raises ValueError when a value is of the wrong kind, or two of them don't go together."""
@@ -112,8 +119,10 @@ class GopherAgentOAuthOptions:
         _check_token_store(token_store)
         if token_endpoint_auth_method not in (None, *_AUTH_METHODS):
             raise ValueError(f"oauth token_endpoint_auth_method must be one of {', '.join(_AUTH_METHODS)}")
-        if grant not in (None, "authorization_code", "client_credentials"):
-            raise ValueError('oauth grant must be "authorization_code" or "client_credentials"')
+        if grant not in (None, "authorization_code", "client_credentials", "jwt_bearer"):
+            raise ValueError('oauth grant must be "authorization_code", "client_credentials" or "jwt_bearer"')
+        if assertion is not None and not callable(assertion):
+            raise ValueError("oauth assertion must be callable")
         self.mode = mode
         self.scopes = None if scopes is None else list(scopes)
         self.client_name = _optional_text(client_name, "oauth client_name")
@@ -125,8 +134,9 @@ class GopherAgentOAuthOptions:
         self.issuer = _optional_text(issuer, "oauth issuer") or None
         self.token_endpoint_auth_method = token_endpoint_auth_method
         self.client_metadata_url = _optional_text(client_metadata_url, "oauth client_metadata_url") or None
-        self.grant: Literal["authorization_code", "client_credentials"] = grant or "authorization_code"
+        self.grant: Literal["authorization_code", "client_credentials", "jwt_bearer"] = grant or "authorization_code"
         self.private_key = _optional_text(private_key, "oauth private_key") or None
+        self.assertion = assertion
         self.timeout_ms = _limit(timeout_ms)
         self._check_together()
 
@@ -146,6 +156,9 @@ class GopherAgentOAuthOptions:
             )
         if self.grant == "client_credentials" and not (self.client_id and (self.client_secret or self.private_key)):
             raise ValueError('oauth grant "client_credentials" needs client_id and client_secret or private_key')
+        has_assertion = self.assertion is not None
+        if has_assertion != (self.grant == "jwt_bearer") or (has_assertion and not self.client_id):
+            raise ValueError('oauth assertion and grant "jwt_bearer" go together, and with client_id')
 
     def __repr__(self) -> str:
         return (

@@ -14,6 +14,8 @@ import json
 import os
 import shlex
 import sys
+import urllib.parse
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +53,27 @@ def sign_in(scenario: str, context: dict[str, Any]) -> GopherAgentOAuthOptions:
         options["client_metadata_url"] = METADATA_URL
     if scenario.startswith("auth/client-credentials"):
         options["grant"] = "client_credentials"
+    if "idp_token_endpoint" in context:
+        options |= {"grant": "jwt_bearer", "assertion": lambda *where: exchanged(context, *where)}
     if "private_key_pem" in context:
         options |= {"token_endpoint_auth_method": "private_key_jwt", "private_key": context["private_key_pem"]}
     return GopherAgentOAuthOptions(**options)
+
+
+def exchanged(context: dict[str, Any], audience: str, resource: str) -> str:
+    """A company's identity provider gives, for its ID token, an assertion for one server (RFC 8693)."""
+    form = {
+        "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "requested_token_type": "urn:ietf:params:oauth:token-type:id-jag",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+        "subject_token": context["idp_id_token"],
+        "client_id": context["idp_client_id"],
+        "audience": audience,
+        "resource": resource,
+    }
+    with urllib.request.urlopen(context["idp_token_endpoint"], urllib.parse.urlencode(form).encode()) as reply:
+        assertion: str = json.load(reply)["access_token"]
+    return assertion
 
 
 def main(url: str) -> int:

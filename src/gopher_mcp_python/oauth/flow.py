@@ -108,6 +108,10 @@ class Flow:
     def _provider(self, staging: _Staging, redirect_uri: str | None, person: Person) -> OAuthClientProvider:
         if self._options.grant == "client_credentials":
             return self._machine(staging)
+        if self._options.assertion is not None:
+            from .assertion import AssertionProvider
+
+            return AssertionProvider(self._url, staging, self._options.assertion, self._settle)
         pages: list[str] = []
 
         async def redirect(url: str) -> None:
@@ -130,6 +134,12 @@ class Flow:
             self._url, metadata, staging, redirect, come_back, self._options.client_metadata_url
         )
         return provider
+
+    def _settle(self, provider: OAuthClientProvider) -> None:
+        """Nothing is asked of an identity provider for an authorization server that is not the right one."""
+        self._check_issuer(provider.context.oauth_metadata)
+        self._check_discovered(provider.context)
+        _choose_method(provider)
 
     def _machine(self, staging: _Staging) -> OAuthClientProvider:
         from mcp.client.auth.extensions import client_credentials as extension

@@ -157,7 +157,7 @@ class ServerSignIn:
         from .flow import Flow
 
         flow = Flow(self._url, self._options, prior, http)
-        if self._options.grant == "client_credentials":
+        if self._options.grant != "authorization_code":
             grant = await flow.sign_in(challenge, None, _nobody)
             await self._keep(grant)
         else:
@@ -231,4 +231,4 @@ class ServerSignIn:
 
 
 async def _nobody(url: str) -> tuple[str, str | None, str | None]:
-    raise SignInError("A person was to be asked, but the grant is client_credentials", "misconfigured")
+    raise SignInError("A person was to be asked, but the grant is another one", "misconfigured")
