@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import socket
 import threading
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from . import pages
 from .debug import debug
 from .errors import SignInError
 from .incoming import Connection, Request
-from .redirect import Redirect, is_address_of, pasted_query, read_redirect
+from .redirect import NOT_TAKEN, STRAYS, Redirect, is_address_of, pasted_query, read_redirect
 from .sockets import Address, bind, parse_address
 
 __all__ = ["Callback", "Redirect"]
@@ -31,20 +30,6 @@ _BACKLOG = 256  # connections that the system keeps until they are looked at; wh
 _ACCEPTING_STEPS = 3  # of the loop, until a connection that was accepted just before is one of ours
 _MANY = 64  # connections; above it, idle ones give way to new ones
 _IDLE_SECONDS = 0.2  # a connection that said nothing for so long is idle
-_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?\Z")
-_LOOPBACK_NAMES = frozenset(("127.0.0.1", "localhost", "[::1]"))
-_STRAYS = {
-    "nothing": "This address is for a sign-in, and there is nothing of a sign-in in it.",
-    "part": "This address belongs to no sign-in that waits here: its state is missing.",
-    "other": "This address belongs to no sign-in that waits here: it may be from an earlier attempt.",
-    "unclear": "The address can't be read with certainty: it says something twice.",
-}
-_PASTED = {
-    "nothing": "That is not the address of the page on which the browser ended; it begins with {uri}",
-    "part": "That is only a part of the address, its state is missing. Copy the whole address line of the browser.",
-    "other": "That address belongs to another sign-in, perhaps an earlier attempt. Sign in at the URL above.",
-    "unclear": "That address can't be read with certainty: it says something twice. Copy it once more.",
-}
 
 
 class Callback:
@@ -163,7 +148,7 @@ class Callback:
         if isinstance(found, Redirect):
             return None if self._take(found) else "The browser has come back already."
         debug("a pasted address was not taken", why=found)
-        return _PASTED[found].format(uri=self.redirect_uri)
+        return NOT_TAKEN[found].format(uri=self.redirect_uri)
 
     async def finish(self, ok: bool, text: str) -> None:
         """Answers the browser that waits, with the truth, and closes everything. Only the first call counts.
@@ -227,7 +212,7 @@ class Callback:
             page = pages.stray("Only a browser that is sent back from a sign-in is answered here.")
             head_only = request.method == "HEAD"
             connection.answer(HTTPStatus.METHOD_NOT_ALLOWED, page, head_only=head_only, allow="GET")
-        elif not self._is_our_host(request.hosts):
+        elif not self._address.is_host(request.hosts, self._port):
             connection.answer(HTTPStatus.BAD_REQUEST, pages.stray("This host name is none of this computer's own."))
         elif not self._address.is_path(path):
             connection.answer(HTTPStatus.NOT_FOUND, pages.stray("There is no page at this address."))
@@ -238,7 +223,7 @@ class Callback:
         found = "other" if self._state is None else read_redirect(query, self._state)
         if not isinstance(found, Redirect):
             debug("a request of no sign-in that waits", why=found)
-            connection.answer(HTTPStatus.BAD_REQUEST, pages.stray(_STRAYS[found]))
+            connection.answer(HTTPStatus.BAD_REQUEST, pages.stray(STRAYS[found]))
         elif self._take(found) or self._held is None:
             # Also when the same page is loaded again by a browser that has no page yet.
             self._held = connection
@@ -246,15 +231,6 @@ class Callback:
         else:
             text = "The browser has been here with this sign-in before. The program says how it ends."
             connection.answer(HTTPStatus.BAD_REQUEST, pages.stray(text))
-
-    def _is_our_host(self, hosts: list[str]) -> bool:
-        """Whether the one Host header names this listener. A page elsewhere whose name was made to lead to this machine
-        (DNS rebinding) sends its own name."""
-        found = _HOST.match(hosts[0].lower()) if len(hosts) == 1 else None
-        if found is None:
-            return False
-        named = f"[{self._address.host}]" if ":" in self._address.host else self._address.host
-        return found[1] in (_LOOPBACK_NAMES | {named}) and int(found[2] or 80) == self._port
 
     # ---- Ends ----
 

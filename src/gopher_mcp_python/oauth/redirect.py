@@ -11,12 +11,26 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, urlsplit
 
-__all__ = ["Redirect", "Stray", "pasted_query", "read_redirect"]
+__all__ = ["NOT_TAKEN", "STRAYS", "Redirect", "Stray", "is_address_of", "pasted_query", "read_redirect"]
 
 Stray = Literal["nothing", "part", "other", "unclear"]
 """Why a query is not the one that is waited for: nothing of an answer in it, an answer without the state, the state of
 another sign-in, a parameter that is there twice (RFC 6749 3.1: must not be)."""
 
+#: For the page that a browser gets.
+STRAYS: dict[Stray, str] = {
+    "nothing": "This address is for a sign-in, and there is nothing of a sign-in in it.",
+    "part": "This address belongs to no sign-in that waits here: its state is missing.",
+    "other": "This address belongs to no sign-in that waits here: it may be from an earlier attempt.",
+    "unclear": "The address can't be read with certainty: it says something twice.",
+}
+#: For a person who pasted it; {uri}: the redirect URI.
+NOT_TAKEN: dict[Stray, str] = {
+    "nothing": "That is not the address of the page on which the browser ended; it begins with {uri}",
+    "part": "That is only a part of the address, its state is missing. Copy the whole address line of the browser.",
+    "other": "That address belongs to another sign-in, perhaps an earlier attempt. Sign in at the URL above.",
+    "unclear": "That address can't be read with certainty: it says something twice. Copy it once more.",
+}
 _MOST_FIELDS = 100
 _PASTE_MARKS = re.compile(r"\x1b?\[20[01]~")  # what a terminal puts around a paste when a program has asked for it
 _WHITE = re.compile(r"[\s\x00-\x1f\x7f\u200b\ufeff]+")

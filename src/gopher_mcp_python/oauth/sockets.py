@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -19,6 +20,8 @@ __all__ = ["Address", "bind", "parse_address"]
 
 _ATTEMPTS = 20  # to find a port that is free on both families
 _NO_SUCH_FAMILY = frozenset((errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT, errno.EPFNOSUPPORT))
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?\Z")
+_LOOPBACK_NAMES = frozenset(("127.0.0.1", "localhost", "[::1]"))
 _EXAMPLE = "for example http://127.0.0.1:8123/callback"
 
 
@@ -42,6 +45,15 @@ class Address:
     def is_path(self, path: str) -> bool:
         """Whether a request's path (without its query) is the one of this URI."""
         return path == self.path or unquote(path) == unquote(self.path)
+
+    def is_host(self, hosts: list[str], port: int) -> bool:
+        """Whether a request's one Host header names this machine and the port. A page elsewhere whose name was made to
+        lead to this machine (DNS rebinding) sends its own name."""
+        found = _HOST.match(hosts[0].lower()) if len(hosts) == 1 else None
+        if found is None:
+            return False
+        named = f"[{self.host}]" if ":" in self.host else self.host
+        return found[1] in (_LOOPBACK_NAMES | {named}) and int(found[2] or 80) == port
 
 
 def parse_address(redirect_uri: str | None) -> Address:
