@@ -78,7 +78,7 @@ void gb_agent_release(gb_agent *agent);
  * leave hands the native handle and the host object to the reaper. Idempotent; never blocks; any thread. */
 void gb_agent_close(gb_token token);
 void *gb_agent_host(gb_agent *agent);
-bool gb_agent_has_handle(gb_agent *agent);
+bool gb_agent_can_run(gb_agent *agent); /* created, not closed, not retired */
 
 typedef struct {
     uint64_t live_agents, live_calls, live_requests, released_handles, dropped_hosts, threads;

@@ -261,13 +261,13 @@ void gb_agent_close(gb_token token) {
 
 void *gb_agent_host(gb_agent *agent) { return agent->hot->host; }
 
-bool gb_agent_has_handle(gb_agent *agent) {
+bool gb_agent_can_run(gb_agent *agent) {
     if (!agent || agent->epoch != gb_epoch_load())
         return false;
     gb_enter_lock();
-    bool has = agent->handle != NULL;
+    bool can = agent->handle && !agent->closed && !agent->retired;
     gb_leave_lock();
-    return has;
+    return can;
 }
 
 void gb_agent_retire(gb_agent *agent) {

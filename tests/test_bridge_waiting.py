@@ -88,7 +88,9 @@ def test_a_calls_own_time_is_up() -> None:
     call.set_timeout(50)
     wait_for(call, _bridge.WAKE_TIMEOUT)
     assert 0.04 < time.monotonic() - begin < 0.3
+    assert handle.can_run
     call.leave()  # retires the agent: the late result is nobody's
+    assert not handle.can_run
     with pytest.raises(RuntimeError, match="could not be started"):
         handle.run("say x")
     handle.close()
@@ -141,7 +143,7 @@ def test_create_asks_too() -> None:
     pending = call.take()
     assert pending is not None and pending.answer("accept")
     wait_for(call, _bridge.WAKE_DONE)
-    assert call.outcome().ok and handle.has_handle
+    assert call.outcome().ok and handle.can_run
     call.leave()
     handle.close()
 

@@ -64,7 +64,7 @@ static void every_factory(void) {
                                            "the target", with ? &options : NULL, false);
             CHECK(call && gb_call_wait(call, 5000) == GB_WAKE_DONE && outcome_of(call).ok);
             gb_agent *agent = gb_agent_acquire(token);
-            CHECK(gb_agent_has_handle(agent));
+            CHECK(gb_agent_can_run(agent));
             gb_agent_release(agent);
             gb_call_leave(call);
             closed_and_gone(token);

@@ -88,7 +88,7 @@ static void what_is_inherited(void) {
             CHECK(gb_elicitation_trampoline(&sample_request, (void *)(uintptr_t)tokens[i]) == 3);
             gb_agent_close(tokens[i]);
         }
-        CHECK(!gb_agent_has_handle(held));
+        CHECK(!gb_agent_can_run(held));
         gb_agent_release(held);
         gb_gate_leave();
         CHECK(gb_call_wait(call, 5000) == GB_WAKE_CLOSED && gb_call_take(call) == NULL);

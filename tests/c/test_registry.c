@@ -36,7 +36,7 @@ static gb_token opened(gb_answer_mode mode) {
 static void one_life(void) {
     gb_token token = opened(GB_ANSWER_INLINE);
     gb_agent *agent = gb_agent_acquire(token);
-    CHECK(agent && gb_agent_host(agent) == &host && !gb_agent_has_handle(agent));
+    CHECK(agent && gb_agent_host(agent) == &host && !gb_agent_can_run(agent));
     gb_agent_close(token);
     CHECK(gb_agent_acquire(token) == NULL);
     CHECK(gb_agent_host(agent) == &host); /* the reference keeps it */

@@ -253,14 +253,14 @@ cdef class AgentHandle:
             return self.last_asked if self.state == NULL else gpy_host_asked(self.state)
 
     @property
-    def has_handle(self):
-        """Whether a create call has succeeded and the agent was not closed."""
+    def can_run(self):
+        """Whether a create call has succeeded, the agent was not closed, and no call of it was left before its end."""
         cdef gb_agent *agent = gb_agent_acquire(self.token)
         if agent == NULL:
             return False
-        has = bool(gb_agent_has_handle(agent))
+        can = bool(gb_agent_can_run(agent))
         gb_agent_release(agent)
-        return has
+        return can
 
     def create(self, str factory not None, str provider not None, str model not None, api_key, str target not None,
                options=None):

@@ -90,7 +90,7 @@ cdef extern from "bridge.h" nogil:
     gb_agent *gb_agent_acquire(gb_token token)
     void gb_agent_release(gb_agent *agent)
     void gb_agent_close(gb_token token)
-    bint gb_agent_has_handle(gb_agent *agent)
+    bint gb_agent_can_run(gb_agent *agent)
     ctypedef struct gb_counts:
         uint64_t live_agents
         uint64_t live_calls
