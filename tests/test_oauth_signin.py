@@ -178,10 +178,10 @@ def test_provider_metadata_are_found(world: World, metadata: str, path: str, fou
 def test_a_server_of_2025_03_26_is_its_own_provider(world: World, metadata: str, canary: Any) -> None:
     with IdentityProvider(metadata=metadata) as idp, ProtectedServer(idp, legacy=True, audience=False) as server:
         canary.allow_shown(server.base, exact=False)
-        assert world.whoami(server.url)["issuer"] == server.base
+        assert world.whoami(server=server)["issuer"] == server.base
         refused = server.refusals()
         idp.expire_access_tokens()
-        assert world.whoami(server.url)["subject"] == "ada"
+        assert world.whoami(server=server)["subject"] == "ada"
         assert server.refusals() == refused + 1
         assert idp.count("authorize") == 1 and idp.count("refresh") == 1
     assert world.idp.log == []

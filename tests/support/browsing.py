@@ -233,10 +233,13 @@ class World:
         given = {"engine": "embedded", "oauth": {"token_store": self.store, **oauth}, **(options or {})}
         return GopherAgent.create_with_url("DirectProvider", "m", url or self.server.url, given)
 
-    def whoami(self, url: str | None = None, **oauth: Any) -> dict[str, Any]:
-        """Signs in, asks the server who that was, and leaves."""
-        with self.create(url, **oauth) as agent:
+    def whoami(self, url: str | None = None, *, server: ProtectedServer | None = None, **oauth: Any) -> dict[str, Any]:
+        """Signs in, asks the server who that was, and leaves; what is done to its token then meets nobody any more."""
+        server = server or self.server
+        goodbyes = server.count("goodbye")
+        with self.create(url or server.url, **oauth) as agent:
             told: dict[str, Any] = json.loads(agent.run("whoami"))
+        server.wait_goodbye(goodbyes + 1)
         return told
 
     def keys(self) -> list[str]:

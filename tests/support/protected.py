@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -109,6 +110,12 @@ class ProtectedServer:
 
     def count(self, *kinds: str) -> int:
         return len(self.events(*kinds))
+
+    def wait_goodbye(self, count: int) -> None:
+        """Returns once so many sessions were ended: an agent says so after its dispose() has returned."""
+        end = time.monotonic() + 5
+        while self.count("goodbye") < count and time.monotonic() < end:
+            time.sleep(0.005)
 
     def refusals(self) -> int:
         """How many messages were refused for want of a good token. A session's stream and its goodbye are none: they
@@ -247,6 +254,8 @@ class _Guard:
         if scope["method"] == "POST":
             receive, seen = await _peek(receive)
         self.server.run_action(seen)
+        if seen.method == "DELETE":
+            self.server.log.append({"event": "goodbye"})
         resource = AnyHttpUrl(self.server.resource(connection)) if self.server.settings.audience else None
         found = await BearerAuthBackend(self, resource_server_url=resource).authenticate(connection)
         scopes = tuple(found[0].scopes) if found else None
