@@ -1,4 +1,4 @@
-"""What the providers with a model share: keys, missing extras, the vendors' errors as ours."""
+"""What the providers with a model share: their making and end, names of tools, the vendors' errors as ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from importlib import import_module
+from typing import Any, ClassVar
 
 from ..errors import AgentError, ApiKeyError, ConnectionError, TimeoutError
 from ..redaction import redact_text
@@ -15,6 +16,27 @@ from . import MAX_ITERATIONS, ToolSpec
 # What both vendors take as a tool's name; MCP servers may use dots, slashes and more.
 _LONGEST_NAME = 64
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class ModelProvider:
+    """A vendor's SDK and a key for it. Raises AgentError (missing extra) or ApiKeyError (missing key) when made."""
+
+    sdk: ClassVar[str]  # the module, and the extra that brings it
+    key_variable: ClassVar[str]
+
+    def __init__(self, model: str) -> None:
+        name = type(self).__name__
+        try:
+            self._sdk: Any = import_module(self.sdk)
+        except ImportError:
+            raise _missing_extra(name, self.sdk) from None
+        self._model = model
+        self._key = _api_key(self.key_variable, name)
+        self._client: Any = None  # made on the loop that uses it
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.close()
 
 
 class ToolNames:
@@ -55,7 +77,7 @@ def reading_reply(vendor: str, variable: str) -> Iterator[None]:
         ) from None
 
 
-def api_key(variable: str, provider: str) -> str:
+def _api_key(variable: str, provider: str) -> str:
     """The key from the environment. Raises ApiKeyError, naming the variable."""
     key = os.environ.get(variable, "").strip()
     if not key:
@@ -66,7 +88,7 @@ def api_key(variable: str, provider: str) -> str:
     return key
 
 
-def missing_extra(provider: str, extra: str) -> AgentError:
+def _missing_extra(provider: str, extra: str) -> AgentError:
     return AgentError(
         f"{provider} on the embedded engine needs the vendor's SDK, which is not installed: "
         f'pip install "gopher-mcp-python[{extra}]"'

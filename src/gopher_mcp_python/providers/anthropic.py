@@ -5,25 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from . import MAX_ITERATIONS, ProviderRun, ToolSpec
-from ._model import ToolNames, api_key, missing_extra, model_error, reading_reply, too_many_turns
+from ._model import ModelProvider, ToolNames, model_error, reading_reply, too_many_turns
 
 _KEY, _URL = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
 # The most that one turn may say; the vendor requires a limit.
 _MAX_TOKENS = 4096
 
 
-class AnthropicProvider:
+class AnthropicProvider(ModelProvider):
     """Key from ANTHROPIC_API_KEY. Raises AgentError (missing extra) or ApiKeyError (missing key) when made."""
 
-    def __init__(self, model: str) -> None:
-        try:
-            import anthropic
-        except ImportError:
-            raise missing_extra("AnthropicProvider", "anthropic") from None
-        self._sdk = anthropic
-        self._model = model
-        self._key = api_key(_KEY, "AnthropicProvider")
-        self._client: Any = None
+    sdk, key_variable = "anthropic", _KEY
 
     async def answer(self, run: ProviderRun) -> str:
         """Raises ApiKeyError, ConnectionError, TimeoutError, AgentError."""
@@ -44,7 +36,7 @@ class AnthropicProvider:
         raise too_many_turns("AnthropicProvider")
 
     async def _turn(self, run: ProviderRun, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Any:
-        if self._client is None:  # made on the loop that uses it
+        if self._client is None:
             self._client = self._sdk.AsyncAnthropic(api_key=self._key)
         run.tell("llm_request", model=self._model, messages=len(messages))
         given: dict[str, Any] = {"tools": tools} if tools else {}
@@ -60,10 +52,6 @@ class AnthropicProvider:
             run.tokens += reply.usage.input_tokens + reply.usage.output_tokens
         run.tell("llm_response", model=self._model, finish_reason=reply.stop_reason)
         return reply
-
-    async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.close()
 
 
 def _tool(tool: ToolSpec, names: ToolNames) -> dict[str, Any]:

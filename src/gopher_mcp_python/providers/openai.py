@@ -6,23 +6,15 @@ import json
 from typing import Any
 
 from . import MAX_ITERATIONS, ProviderRun, ToolSpec
-from ._model import ToolNames, api_key, missing_extra, model_error, reading_reply, too_many_turns
+from ._model import ModelProvider, ToolNames, model_error, reading_reply, too_many_turns
 
 _KEY, _URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 
-class OpenAIProvider:
+class OpenAIProvider(ModelProvider):
     """Key from OPENAI_API_KEY. Raises AgentError (missing extra) or ApiKeyError (missing key) when made."""
 
-    def __init__(self, model: str) -> None:
-        try:
-            import openai
-        except ImportError:
-            raise missing_extra("OpenAIProvider", "openai") from None
-        self._sdk = openai
-        self._model = model
-        self._key = api_key(_KEY, "OpenAIProvider")
-        self._client: Any = None
+    sdk, key_variable = "openai", _KEY
 
     async def answer(self, run: ProviderRun) -> str:
         """Raises ApiKeyError, ConnectionError, TimeoutError, AgentError."""
@@ -42,7 +34,7 @@ class OpenAIProvider:
         raise too_many_turns("OpenAIProvider")
 
     async def _turn(self, run: ProviderRun, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Any:
-        if self._client is None:  # made on the loop that uses it
+        if self._client is None:
             self._client = self._sdk.AsyncOpenAI(api_key=self._key)
         run.tell("llm_request", model=self._model, messages=len(messages))
         given: dict[str, Any] = {"tools": tools} if tools else {}
@@ -57,10 +49,6 @@ class OpenAIProvider:
             run.tokens += reply.usage.total_tokens if reply.usage is not None else 0
         run.tell("llm_response", model=self._model, finish_reason=reason)
         return message
-
-    async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.close()
 
 
 def _tool(tool: ToolSpec, names: ToolNames) -> dict[str, Any]:
