@@ -181,7 +181,7 @@ def test_what_a_provider_says_is_shown_inert_and_short(world: World, step: str) 
 def test_a_provider_that_echoes_secrets(world: World, step: str, canary: Any) -> None:
     """What it says is left out rather than shown: the canary looks at every text."""
     client = world.idp.add_client("app-1", method="client_secret_post")
-    given = {"client_id": "app-1", "client_secret": client.secret}
+    given = {"client_id": "app-1", "client_secret": client.secret, "token_endpoint_auth_method": client.method}
     world.idp.settings.error_description = "I do not like {secrets}"
     if step == "authorize":
         world.idp.settings.authorize_error = "server_error"

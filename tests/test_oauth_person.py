@@ -457,7 +457,7 @@ def test_a_browser_elsewhere_is_waited_for(
 )
 def test_errors_are_told_apart(found: Redirect, reason: str, said: str) -> None:
     with pytest.raises(SignInError, match=re.escape(said)) as error:
-        person._judged(found, "mail.example.com")
+        person._judged(found, "mail.example.com", "the state")
     assert error.value.reason == reason and "mail.example.com" in str(error.value)
     assert len(str(error.value)) < 600 and "\x1b" not in str(error.value)
 

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
@@ -29,9 +30,10 @@ from pydantic import AnyUrl
 from ..oauth_options import GopherAgentTokenRecord
 from .challenge import Challenge
 from .errors import SignInError
-from .grants import Grant
+from .grants import EARLY_SECONDS, Grant
 from .http import Http, host_of
 from .refusals import RefreshRefused, refusal
+from .replies import fitting, is_registration
 
 if TYPE_CHECKING:
     from ..oauth_options import GopherAgentOAuthOptions
@@ -44,6 +46,10 @@ Person = Callable[[str], Awaitable[tuple[str, str | None, str | None]]]
 _PROTOCOL = "2025-11-25"
 # The client authentication methods that can be used here, best first; a program on somebody's machine keeps no secret.
 _METHODS = ("none", "client_secret_basic", "client_secret_post")
+
+
+class _Ended(Exception):
+    """The person's part has failed. Goes through the SDK, which logs what it sees, instead of the error itself."""
 
 
 class _Staging:
@@ -80,6 +86,7 @@ class Flow:
         self._prior = prior
         self._http = http
         self._own_issuer: str | None = None
+        self._ended: SignInError | None = None
 
     # ---- signing in ------------------------------------------------------------------------------------------------
 
@@ -102,8 +109,12 @@ class Flow:
         known = self._prior.client if self._prior is not None else None
         if known is None or redirect_uri not in known.get("redirect_uris", ()):
             return None
-        ends = known.get("client_secret_expires_at")
-        return None if ends and ends < time.time() else OAuthClientInformationFull.model_validate(known)
+        try:
+            client = OAuthClientInformationFull.model_validate(known)
+        except ValueError:  # damaged: registered anew
+            return None
+        ends = client.client_secret_expires_at
+        return None if ends and ends < time.time() else client
 
     def _provider(self, staging: _Staging, redirect_uri: str | None, person: Person) -> OAuthClientProvider:
         if self._options.grant == "client_credentials":
@@ -115,15 +126,21 @@ class Flow:
         pages: list[str] = []
 
         async def redirect(url: str) -> None:
-            pages.append(url)
+            self._http.keep_secret(*parse_qs(urlsplit(url).query).get("state", ()), self._options.client_secret)
+            pages.append(_one_query(url))
 
         async def come_back() -> AuthorizationCodeResult:
-            self._name_issuer(provider.context)
-            self._check_discovered(provider.context)
-            _check_pkce(provider)
-            _choose_method(provider)
-            code, state, iss = await person(pages[-1])
+            try:
+                self._name_issuer(provider.context)
+                self._check_discovered(provider.context)
+                _check_pkce(provider)
+                _choose_method(provider)
+                code, state, iss = await person(pages[-1])
+            except SignInError as error:
+                self._ended = error
+                raise _Ended from None
             self._http.came_back()
+            self._http.keep_secret(code)
             return AuthorizationCodeResult(code=code, state=state, iss=iss)
 
         metadata = OAuthClientMetadata(
@@ -181,14 +198,18 @@ class Flow:
         """
         prior = self._prior
         assert prior is not None and prior.renewable
-        staging = _Staging(self._prior_tokens(), OAuthClientInformationFull.model_validate(prior.client))
+        try:
+            client = OAuthClientInformationFull.model_validate(prior.client)
+            metadata = OAuthMetadata.model_validate(prior.server) if prior.server else None
+        except ValueError:
+            raise RefreshRefused("What is stored of the client is damaged", "misconfigured", "invalid_client") from None
+        staging = _Staging(self._prior_tokens(), client)
         provider = OAuthClientProvider(
             self._url, OAuthClientMetadata(redirect_uris=[AnyUrl("http://127.0.0.1/callback")]), staging
         )
         context = provider.context
         context.token_expiry_time = 1.0  # over, whatever the server said: that is why we are here
-        if prior.server:
-            context.oauth_metadata = OAuthMetadata.model_validate(prior.server)
+        context.oauth_metadata = metadata
         if prior.resource:
             issuer = str(prior.server["issuer"]) if prior.server else self._url
             context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(
@@ -229,14 +250,19 @@ class Flow:
                         self._check_issuer(provider.context.oauth_metadata)
                         self._check_discovered(provider.context)
                     answer = await self._http.send(self._completed(wanted, provider.context.oauth_metadata))
-                    answer = self._readable(answer, provider.context)
+                    answer = self._readable(fitting(answer), provider.context)
                 wanted = await steps.asend(answer)
         except (SignInError, StopAsyncIteration):
             raise
         except Exception as error:  # its text may hold a server's reply, or the state of the sign-in
-            raise refusal(self._http, None, error) from None
+            raise self._masked(self._ended or refusal(self._http, None, error)) from None
         finally:
             await steps.aclose()
+
+    def _masked(self, error: SignInError) -> SignInError:
+        error.message = self._http.masked(error.message)
+        error.args = (error.message,)
+        return error
 
     def _check_discovered(self, context: OAuthContext) -> None:
         """The MCP server's own endpoints (2025-03-26) are no substitute for an authorization server that it names: what
@@ -263,7 +289,7 @@ class Flow:
 
     def _completed(self, request: httpx2.Request, metadata: OAuthMetadata | None) -> httpx2.Request:
         """A registration names the authentication method that the server can do; other requests are as they are."""
-        if request.headers.get("content-type") != "application/json" or request.method != "POST":
+        if not is_registration(request):
             return request
         if metadata is not None and metadata.registration_endpoint is None:
             raise SignInError(
@@ -302,9 +328,13 @@ class Flow:
         tokens, context = staging.tokens, provider.context
         if tokens is None or context.current_tokens is None or not tokens.access_token:
             raise SignInError(f"{host_of(self._url)} gave no token", "refused")
-        ends = None if tokens.expires_in is None else time.time() + tokens.expires_in
+        lasts = tokens.expires_in if tokens.expires_in and tokens.expires_in > 0 else None  # 0 is said by some, of all
         record = GopherAgentTokenRecord(
-            tokens.access_token, tokens.token_type, tokens.refresh_token, ends, tokens.scope or None
+            tokens.access_token,
+            tokens.token_type,
+            tokens.refresh_token or None,
+            None if lasts is None else time.time() + lasts,
+            tokens.scope or None,
         )
         client = context.client_info
         kept = None if client is None else client.model_dump(mode="json", exclude_none=True)
@@ -312,7 +342,8 @@ class Flow:
         if kept is not None and redirects:
             kept.setdefault("redirect_uris", [str(uri) for uri in redirects])  # what it was registered with
         resource = context.get_resource_url() if context.should_include_resource_param(_PROTOCOL) else None
-        return Grant(record, kept, _endpoints(context.oauth_metadata), resource)
+        early = EARLY_SECONDS if lasts is None else min(EARLY_SECONDS, lasts / 10)
+        return Grant(record, kept, _endpoints(context.oauth_metadata), resource, early)
 
 
 def _endpoints(metadata: OAuthMetadata | None) -> dict[str, Any] | None:
@@ -343,6 +374,12 @@ def _method_for(metadata: OAuthMetadata | None) -> str:
         return "none"
     supported = metadata.token_endpoint_auth_methods_supported or ["client_secret_basic", "none"]
     return next((method for method in _METHODS if method in supported), "none")
+
+
+def _one_query(url: str) -> str:
+    """The page's address when its endpoint has a query of its own, which stays (RFC 6749 section 3.1)."""
+    before, mark, after = url.partition("?response_type=")
+    return f"{before}&response_type={after}" if mark and "?" in before else url
 
 
 def _check_pkce(provider: OAuthClientProvider) -> None:

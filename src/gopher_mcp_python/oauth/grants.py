@@ -28,12 +28,14 @@ class Grant:
         client: the client's registration, as RFC 7591 names its fields.
         server: the authorization server's issuer and endpoints, as RFC 8414 names them; empty where it has no metadata.
         resource: what the token was asked for (RFC 8707); None: nothing was named.
+        early: how long before its end the token is renewed (in seconds).
     """
 
     record: GopherAgentTokenRecord | None
     client: dict[str, Any] | None = None
     server: dict[str, Any] | None = None
     resource: str | None = None
+    early: float = EARLY_SECONDS
 
     @property
     def token(self) -> str | None:
@@ -44,7 +46,7 @@ class Grant:
         """Whether the token is over, or will be in a moment."""
         if self.record is None or self.record.expires_at is None:
             return self.record is None
-        return time.time() >= self.record.expires_at - EARLY_SECONDS
+        return time.time() >= self.record.expires_at - self.early
 
     @property
     def renewable(self) -> bool:
@@ -54,6 +56,8 @@ class Grant:
 async def load(store: GopherAgentTokenStore, key: str) -> Grant | None:
     """What is stored; None when there is nothing. Raises SignInError when the store fails."""
     record = await _asked(store.get(key))
+    if record is not None and not _can_be_sent(record):
+        record = None
     beside = await _asked(store.get(client_key(key)))
     facts = _facts(beside)
     if record is None and facts is None:
@@ -86,11 +90,27 @@ async def _asked(operation: Any) -> Any:
         raise SignInError(f"The token store failed ({told})", "misconfigured") from None
 
 
+def _can_be_sent(record: Any) -> bool:
+    token = getattr(record, "access_token", None)
+    return isinstance(token, str) and token.isascii() and token.isprintable() and " " not in token and bool(token)
+
+
 def _facts(record: Any) -> dict[str, Any] | None:
-    """The client's facts; None when there are none that can be read."""
+    """The client's facts; None when there are none that can be used, as after damage."""
     try:
         facts = json.loads(record.access_token)
-        shapes = {"client": dict, "server": dict, "resource": str}
-        return {name: facts[name] for name, kind in shapes.items() if isinstance(facts.get(name), kind)}
+        client, server, resource = facts.get("client"), facts.get("server"), facts.get("resource")
     except (AttributeError, TypeError, ValueError):
         return None
+    if not _texts(client, "client_id", optional=("client_secret", "token_endpoint_auth_method", "issuer")):
+        return None
+    if server is not None and not _texts(server, "issuer", "authorization_endpoint", "token_endpoint"):
+        return None
+    return {"client": client, "server": server, "resource": resource if isinstance(resource, str) else None}
+
+
+def _texts(facts: Any, *names: str, optional: tuple[str, ...] = ()) -> bool:
+    """Whether these members are texts."""
+    if not isinstance(facts, dict) or not all(isinstance(facts.get(name), str) for name in names):
+        return False
+    return all(isinstance(facts.get(name, ""), str) for name in optional)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 
@@ -13,6 +13,9 @@ from .errors import SignInError
 __all__ = ["REQUEST_SECONDS", "Http", "host_of"]
 
 REQUEST_SECONDS = 15.0  # for each step of one request: connecting, sending, each piece of the answer
+# Fields of a token request that are no secret.
+_TOLD = frozenset("grant_type client_id redirect_uri resource scope client_assertion_type".split())
+_SHORTEST_SECRET = 6  # characters; shorter ones stand in any text
 _LARGEST = 1024 * 1024  # bytes of an answer; metadata and tokens have some kilobytes
 
 
@@ -31,10 +34,21 @@ class Http:
         self.last: httpx2.Request | None = None
         self.answer: httpx2.Response | None = None
         self.browser_was_last = self.unwell = False
+        self._secrets: set[str] = set()
 
     def came_back(self) -> None:
         """The person's browser came back: what fails from here on, until the next request, is its answer."""
         self.browser_was_last = True
+
+    def keep_secret(self, *values: str | None) -> None:
+        """What servers may quote in their errors, and people must not read there."""
+        self._secrets.update(value for value in values if value and len(value) >= _SHORTEST_SECRET)
+
+    def masked(self, text: str) -> str:
+        """A text without what this flow keeps secret."""
+        for value in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(value, "<redacted>")
+        return text
 
     async def __aenter__(self) -> Http:
         await self._client.__aenter__()
@@ -48,6 +62,7 @@ class Http:
     async def send(self, request: httpx2.Request) -> httpx2.Response:
         """The whole answer. Raises SignInError when there is none, or it is larger than any such answer is."""
         self.last, self.answer, self.browser_was_last = request, None, False
+        self.keep_secret(*_secrets_in(request))
         host = host_of(str(request.url))
         if self._encrypted_only and request.url.scheme != "https":
             raise SignInError(
@@ -70,6 +85,13 @@ class Http:
         self.unwell = self.unwell or response.status_code >= 500 or response.status_code == 429
         debug("request", method=request.method, url=str(request.url), status=response.status_code)
         return self.answer
+
+
+def _secrets_in(request: httpx2.Request) -> list[str]:
+    """All that a form holds but what names things; what a header proves."""
+    found = [value for name, value in parse_qsl(request.content.decode("ascii", "replace")) if name not in _TOLD]
+    found.append(request.headers.get("authorization", "").partition(" ")[2])
+    return found
 
 
 async def _limited(response: httpx2.Response, host: str) -> bytes:

@@ -71,7 +71,7 @@ async def ask_to_sign_in(
     if redirect is None:
         debug("no sign-in", how=how)
         raise _no_sign_in(how, server, timeout)
-    return _judged(redirect, server)
+    return _judged(redirect, server, state)
 
 
 class _Asked:
@@ -140,15 +140,15 @@ def _no_sign_in(how: str, server: str, timeout: float) -> SignInError:
     return SignInError(f"The sign-in to {server} was cancelled. Run it again to sign in.", "cancelled")
 
 
-def _judged(redirect: Redirect, server: str) -> Redirect:
-    """The redirect when it has a code. Raises SignInError for an error."""
+def _judged(redirect: Redirect, server: str, state: str) -> Redirect:
+    """The redirect when it has a code. Raises SignInError for an error, whose text may quote the state."""
     if redirect.error is None and redirect.code is not None:
         return redirect
     if redirect.error is None:
         text = f"The authorization server of {server} sent the browser back with neither a code nor an error."
         raise SignInError(f"{text} It does not answer as OAuth 2.0 says.", "refused")
     code = safe_line(redact_text(redirect.error), limit=60)
-    said = safe_line(redact_text(redirect.error_description or ""), limit=200)
+    said = safe_line(redact_text((redirect.error_description or "").replace(state, "<redacted>")), limit=200)
     detail = f'{code}: "{said}"' if said else code
     reason = _reason_of(redirect.error)
     if reason == "denied":

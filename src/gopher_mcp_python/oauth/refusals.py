@@ -27,7 +27,9 @@ class RefreshRefused(SignInError):
         error: the OAuth error code (RFC 6749 section 5.2), where the server told one.
     """
 
-    error: str | None = None
+    def __init__(self, message: str, reason: Reason = "refused", error: str | None = None) -> None:
+        super().__init__(message, reason)
+        self.error = error
 
     @property
     def client_unknown(self) -> bool:
@@ -49,7 +51,7 @@ def refusal(http: Http, kind: type[SignInError] | None = None, cause: Exception 
         return (kind or SignInError)(f"{host} gave no answer to the {step}", "unavailable")
     if answer.status_code < 300:
         return (kind or SignInError)(f"The {step} of {host} can't be used{_why(cause)}", "misconfigured")
-    told = _told(answer)
+    told = [http.masked(text) for text in _told(answer)]
     reason: Reason = "unavailable" if answer.status_code >= 500 or answer.status_code == 429 else "refused"
     text = f"{host} refused the {step} (HTTP status {answer.status_code}{': ' if told else ''}{', '.join(told)})"
     if step == _REGISTRATION and answer.status_code in (404, 405):

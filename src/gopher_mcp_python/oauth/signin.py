@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+from ..errors import AgentError
 from ..toolset.clock import PausableClock
 from ..toolset.errors import CallTimeoutError
 from . import flights, grants
@@ -94,7 +95,14 @@ class ServerSignIn:
 
     async def _fly(self, kind: str, main: flights.Main) -> Grant | None:
         store = getattr(self._store, "identity", id(self._store))
-        grant: Grant | None = await flights.join((store, self._key, kind), main)
+        try:
+            grant: Grant | None = await flights.join((store, self._key, kind), main)
+        except AgentError:
+            raise
+        except Exception as error:
+            debug("unexpected", server=self.label, error=error)
+            told = f"The sign-in to {self.label} failed ({type(error).__name__})"
+            raise SignInError(f"{told}; GOPHER_MCP_OAUTH_DEBUG=1 and DEBUG tell more", "misconfigured") from None
         self._grant = grant
         return grant
 
