@@ -46,6 +46,7 @@ class Settings:
     challenge: str = "metadata"  # WWW-Authenticate: "metadata" (with resource_metadata), "bare", "none" (no header)
     challenge_header: str | None = None  # the whole WWW-Authenticate of a 401; "{metadata}" stands for the address
     challenge_scope: str | None = None  # the scope in a 401
+    stream: bool = True  # whether a session has a stream of its own (GET); False: 405, as the specification allows
     open: tuple[str, ...] = ()  # messages (JSON-RPC methods, HTTP methods) that need no token
     metadata_at: tuple[str, ...] = ("path",)  # "path", "root", "custom" (found by the challenge only); () for none
     scopes_supported: tuple[str, ...] | None = None
@@ -256,6 +257,9 @@ class _Guard:
         self.server.run_action(seen)
         if seen.method == "DELETE":
             self.server.log.append({"event": "goodbye"})
+        if seen.method == "GET" and not self.server.settings.stream:
+            await Response("no stream here", 405)(scope, receive, send)
+            return
         resource = AnyHttpUrl(self.server.resource(connection)) if self.server.settings.audience else None
         found = await BearerAuthBackend(self, resource_server_url=resource).authenticate(connection)
         scopes = tuple(found[0].scopes) if found else None
