@@ -87,7 +87,9 @@ class Elicitor:
         KeyboardInterrupt and SystemExit of the handler answer cancel and are raised again; nothing else is raised.
         """
         request = pending.request
-        with self._answered.turn(key_of(request), pending.is_open) as record:
+        # Before a run there is no call; within one, only the embedded engine knows what belongs to none.
+        outside = self._runs == 0 or bool(getattr(pending, "outside_call", False))
+        with self._answered.turn(key_of(request), pending.is_open, outside=outside) as record:
             if record.known is None:
                 try:
                     record.decided = self._decide(pending)
@@ -122,18 +124,22 @@ class Elicitor:
     @contextmanager
     def during_run(self) -> Iterator[None]:
         """A run of the agent, from waiting for its turn to its end. When one begins while no other is under way, what
-        was declined or cancelled before may be asked again; what was accepted may not."""
+        was declined or cancelled in an earlier run may be asked again; what was accepted may not, nor what was refused
+        since that run ended (while the agent was made, on the session's own stream)."""
         with self._lock:
             first, self._runs = self._runs == 0, self._runs + 1
             if first:
                 self._cause = None
         if first:
-            self._answered.forget_refusals()
+            self._answered.begin_run()
         try:
             yield
         finally:
             with self._lock:
                 self._runs -= 1
+                last = self._runs == 0
+            if last:
+                self._answered.end_run()
 
     def take_cause(self) -> BaseException | None:
         """The last handler's exception since the last call, for the run's result."""

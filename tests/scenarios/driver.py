@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 import time
+import urllib.request
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -266,6 +267,27 @@ def create_time(given: Given) -> Facts:
             time.sleep(0.02)
         text = agent.run("plain", given.timeout_ms)
     return {"text": text, "requests": handler.requests}
+
+
+@scenario
+def gateway(given: Given) -> Facts:
+    """A gateway with a pending sign-in: an agent, then runs, and how often was asked by the end of each."""
+    more = given.more
+
+    def allow(request: Any) -> None:
+        if given.answer == "accept" and more.get("allow", True):
+            click_allow(request.url)
+
+    handler = Handler(given.answer, seconds=more.get("seconds", 0), then=allow)
+    with given.agent({"handler": handler}) as agent:
+        time.sleep(more.get("pause", 0))  # the question may come after the agent has been created
+        asked, runs = [len(handler.requests)], []
+        for number in range(more.get("runs", 1)):
+            if number and more.get("forget"):
+                urllib.request.urlopen(given.url.replace("/mcp", "/_forget"), b"", timeout=10).close()
+            runs.append(failure(lambda: agent.run(given.query, given.timeout_ms)))
+            asked.append(len(handler.requests))
+    return {"runs": runs, "asked": asked, "requests": handler.requests, "most_at_once": handler.most}
 
 
 @scenario

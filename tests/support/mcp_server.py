@@ -69,6 +69,7 @@ class Flow:
     """One sign-in at the provider: its state parameter, its elicitation id, whether Allow was pressed."""
 
     def __init__(self, base: str, flow_id: str) -> None:
+        self.base = base
         # Marked as planted secrets: the canary scan (tests/support/canary.py) fails any test that leaks one.
         self.id = flow_id
         self.state, self.code = (secret(kind) + secrets.token_hex(8) for kind in ("state", "code"))
@@ -80,6 +81,62 @@ class Flow:
         self.url = f"{base}/authorize?{urllib.parse.urlencode(query)}"
 
 
+    def again(self) -> Flow:
+        """The same page under another elicitation id."""
+        copy = Flow(self.base, f"el-{secrets.token_hex(6)}")
+        copy.url, copy.state, copy.code, copy.done = self.url, self.state, self.code, self.done
+        return copy
+
+
+class Gateway:
+    """What a gateway with a pending sign-in does (`--gateway`): it asks on the session's GET stream right after the
+    list of tools, and what its tool does depends on the kind:
+
+    - same-id: the call sends the same elicitation once more;
+    - new-id: the call sends it with a new id and the same URL;
+    - every-session: each session is asked, with one id and URL; the call relies on the session's answer;
+    - withhold: as every-session, and the elicitation is sent only when the call has come, whose result waits for it.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario, self.kind = scenario, scenario.options.gateway
+        self.flow = scenario.new_flow("el-gateway") if self.kind else None
+        self.streams: dict[str, asyncio.Event] = {}
+        self.answers: dict[str, asyncio.Task[str]] = {}
+
+    def stream(self, session: str) -> asyncio.Event:
+        """Set as soon as the session has opened its GET stream."""
+        return self.streams.setdefault(session, asyncio.Event())
+
+    def listed(self, ctx: Context) -> None:
+        if self.kind and self.kind != "withhold" and _session_of(ctx):
+            self._ask(ctx)
+
+    def _ask(self, ctx: Context) -> asyncio.Task[str]:
+        session = _session_of(ctx)
+        if session not in self.answers:
+            self.answers[session] = asyncio.get_running_loop().create_task(self._on_stream(ctx, session))
+        return self.answers[session]
+
+    async def _on_stream(self, ctx: Context, session: str) -> str:
+        await self.stream(session).wait()
+        await asyncio.sleep(self.scenario.options.gateway_delay)
+        with contextlib.suppress(MCPError):
+            return await self.scenario.elicit_url(ctx, "gateway stream", flow=self.flow, related=False)
+        return "error"
+
+    async def action(self, ctx: Context) -> str:
+        """The answer that the tool's call goes by."""
+        if self.flow is not None and self.kind in ("same-id", "new-id"):
+            flow = self.flow if self.kind == "same-id" else self.flow.again()
+            return await self.scenario.elicit_url(ctx, "gateway call", flow=flow)
+        return await self._ask(ctx)
+
+
+def _session_of(ctx: Context) -> str:
+    return str((getattr(ctx.request, "headers", None) or {}).get("mcp-session-id", ""))
+
+
 class Scenario:
     """The server's tools and pages. One instance serves every connection."""
 
@@ -89,6 +146,7 @@ class Scenario:
         self.calls: dict[tuple[str, str], int] = {}
         self.sent: dict[str, int] = {}
         self.background: set[asyncio.Task[None]] = set()
+        self.gateway = Gateway(self)
         self.server: Server[Any] = Server(
             "scenario", version="1", on_list_tools=self.list_tools, on_call_tool=self.call_tool
         )
@@ -125,6 +183,8 @@ class Scenario:
         ]
         following = str(start + size) if start + size < len(names) else None
         self.log.add("list", cursor=params.cursor if params else None)
+        if following is None:
+            self.gateway.listed(ctx)
         return types.ListToolsResult(tools=tools, next_cursor=following)
 
     async def call_tool(
@@ -229,12 +289,15 @@ class Scenario:
 
     async def clear_log(self, request: Request) -> Response:
         self.log.entries.clear()
+        if self.gateway.flow is not None:
+            self.gateway.flow.done.clear()
         return JSONResponse({})
 
 
 def _chosen_headers(ctx: Context) -> dict[str, str]:
     headers = getattr(ctx.request, "headers", None) or {}
-    return {name: headers[name] for name in ("authorization", "x-test", "user-agent") if name in headers}
+    wanted = ("authorization", "x-test", "user-agent")
+    return {name: headers[name] for name in headers if name in wanted or name.startswith("x-gopher")}
 
 
 def _schema(arguments: dict[str, str]) -> dict[str, Any]:
@@ -251,8 +314,8 @@ PROFILE = {"emailAddress": "ada@example.com", "messagesTotal": 42}
 
 
 async def profile(s: Scenario, ctx: Context, arguments: dict[str, Any], params: Any) -> Any:
-    flow = s.new_flow()
-    action = await s.elicit_url(ctx, "profile", flow=flow)
+    flow = s.gateway.flow or s.new_flow()
+    action = await (s.gateway.action(ctx) if s.options.gateway else s.elicit_url(ctx, "profile", flow=flow))
     if action != "accept":
         return _text(f"Authorization was not given: {action}", is_error=True)
     if s.options.need_allow and not flow.done.is_set():
@@ -529,6 +592,8 @@ class HttpEdge:
                 send = _dropping(send)
             elif b'"error_32042_wrapped"' in body and b'"tools/call"' in body:
                 send = _wrapping(send)
+        elif scope["method"] == "GET" and (session := headers.get("mcp-session-id")):
+            asyncio.get_running_loop().call_later(0.02, self.scenario.gateway.stream(session).set)
         elif scope["method"] == "DELETE":
             self.scenario.log.add("deleted")
         await self.manager.handle_request(scope, receive, send)
@@ -646,6 +711,9 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--need-allow", action="store_true", help="accept counts only after Allow was pressed")
     parser.add_argument("--no-complete", dest="complete", action="store_false", help="send no completion notification")
     parser.add_argument("--elicit-at-start", action="store_true", help="ask on the GET stream when a session starts")
+    parser.add_argument("--gateway", choices=["same-id", "new-id", "every-session", "withhold"],
+                        help="a pending sign-in is asked on the GET stream after the list of tools (see Gateway)")
+    parser.add_argument("--gateway-delay", type=float, default=0.0, help="seconds between the list and the question")
     parser.add_argument("--json-response", action="store_true", help="JSON instead of event streams")
     parser.add_argument("--stateless", action="store_true", help="no sessions, hence no way to ask in a handshake era")
     return parser.parse_args(argv)

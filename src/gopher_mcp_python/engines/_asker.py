@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
+from ..toolset.record import outside_call
 from ._call import LoopCall
 from ._pending import LoopPending
 
@@ -46,7 +47,9 @@ class LoopAsker:
             return GopherAgentElicitationResponse(elicitor.fixed_action)
         if elicitor.mode == "inline" and request.mode != "form":
             return GopherAgentElicitationResponse(_ACTIONS[elicitor.inline_answer(request)])
-        pending = LoopPending(request, elicitor.timeout_ms, asyncio.get_running_loop())
+        pending = LoopPending(
+            request, elicitor.timeout_ms, asyncio.get_running_loop(), outside_call=outside_call.get()
+        )
         if elicitor.mode == "inline" or self._call is None or not self._call.offer(pending):
             self.hand_to_helper(pending)
         return await pending.response()

@@ -19,10 +19,19 @@ class LoopPending:
     Args:
         request: what is asked.
         limit_ms: after so many milliseconds the answer is "cancel"; 0 is no limit. Enforced by the loop.
+        outside_call: it came on the session's own stream and belongs to no call.
     """
 
-    def __init__(self, request: GopherAgentElicitationRequest, limit_ms: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        request: GopherAgentElicitationRequest,
+        limit_ms: int,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        outside_call: bool = False,
+    ) -> None:
         self.request = request
+        self.outside_call = outside_call
         self._loop = loop
         self._lock = threading.RLock()
         self._answer: asyncio.Future[GopherAgentElicitationResponse] = loop.create_future()

@@ -58,6 +58,8 @@ class Record:
             prompt.withdraw()
 
 
+# Whether the question that is being asked came on its session's own stream, outside any call.
+outside_call: ContextVar[bool] = ContextVar("gopher_mcp_outside_call", default=False)
 _current: ContextVar[Record | None] = ContextVar("gopher_mcp_record", default=None)
 
 

@@ -19,7 +19,7 @@ from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationR
 from .connection import Connection, Farewell, StdioConnection, open_transport
 from .elicitation import Asker, InvalidElicitation, Prompt, key_of, read_request, wire_answer
 from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS
-from .record import Record, current_record
+from .record import Record, current_record, outside_call
 from .wire import ElicitingDispatcher
 
 Protocol = Literal["auto", "handshake", "2026-07-28"]
@@ -216,10 +216,17 @@ class Session:
 
     def owner_of(self) -> Record:
         """The request that what just came in belongs to: by context, else the only call under way, else none."""
-        record = current_record()
-        if record is not None and not record.over and record.tool is not None:
+        record = _own_call()
+        if record is not None:
             return record
         return next(iter(self.calls)) if len(self.calls) == 1 else self._loose
+
+    def _is_outside(self, record: Record) -> bool:
+        """Whether what just came in is known to belong to no call: over HTTP the context tells, by stdio nothing does
+        while a call is under way."""
+        if record is self._loose:
+            return not self.calls or not isinstance(self.connection, StdioConnection)
+        return _own_call() is None and not isinstance(self.connection, StdioConnection)
 
     async def answer(self, request_id: Any, params: Any) -> dict[str, Any]:
         """Answers `elicitation/create`. Raises MCPError, which the dispatcher sends as the error."""
@@ -245,6 +252,7 @@ class Session:
             )
         except InvalidElicitation as error:
             raise MCPError(INVALID_PARAMS, str(error)) from None
+        outside_call.set(self._is_outside(record))  # each request has a context of its own
         try:
             return wire_answer(request, await self.ask(request, record))
         except MCPError:
@@ -284,6 +292,12 @@ class Session:
             if any(key[0] == elicitation_id and prompt.open for key, prompt in record.prompts.items()):
                 self._asker.completed(elicitation_id)
                 return
+
+
+def _own_call() -> Record | None:
+    """The call in whose context this is, if it is still under way."""
+    record = current_record()
+    return record if record is not None and not record.over and record.tool is not None else None
 
 
 def _may_be_modern(refused: BaseException) -> bool:
