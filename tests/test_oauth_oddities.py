@@ -410,3 +410,100 @@ def test_two_servers_of_one_provider(world: World) -> None:
             assert json.loads(agent.run("whoami_b"))["subject"] == "ada"
         resources = {entry["resource"] for entry in world.idp.events("token")}
         assert resources == {world.server.url, server.url} and len(world.keys()) == 2
+
+
+def test_who_signs_in_anew_may_be_somebody_else(world: World) -> None:
+    """The server's session belongs to the first one: it is not found for the other, who gets one of their own."""
+    with world.create() as agent:
+        assert json.loads(agent.run("whoami"))["subject"] == "ada"
+        world.idp.revoke_grants()
+        world.idp.settings.subject = "grace"
+        assert json.loads(agent.run("whoami"))["subject"] == "grace"
+    assert world.sign_ins() == 2
+
+
+def test_many_threads_and_a_token_that_keeps_ending(world: World) -> None:
+    world.whoami()
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with world.create() as agent:
+                for _ in range(3):
+                    world.idp.expire_access_tokens()
+                    assert agent.run("plain") == "plain: ok"
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert world.idp.count("reuse") == 0 and world.sign_ins() == 1
+    # Six threads that let each other's tokens end may run out of attempts, but in no other way.
+    assert all("401" in str(error) for error in failures)
+
+
+def test_without_a_store_the_process_has_one(world: World) -> None:
+    from gopher_mcp_python.oauth.stores import resolve_store
+
+    try:
+        assert world.whoami(token_store=None)["subject"] == "ada"
+        assert world.whoami(token_store=None)["subject"] == "ada"
+        assert world.sign_ins() == 1
+    finally:
+        asyncio.run(resolve_store(None).clear())  # type: ignore[attr-defined]
+
+
+def test_a_name_is_shown_inert(world: World, capfd: pytest.CaptureFixture[str]) -> None:
+    config = json.dumps({"servers": [{"name": "mail\x1b[2J\u202e\r\nHost: trusted", "url": world.server.url}]})
+    options = {"engine": "embedded", "oauth": {"token_store": world.store}}
+    with GopherAgent.create_with_server_config("DirectProvider", "m", config, options) as agent:
+        assert json.loads(agent.run("whoami"))["subject"] == "ada"
+    shown = capfd.readouterr().err
+    assert "mail" in shown and "\x1b" not in shown and "\u202e" not in shown
+    assert not any(line.startswith("Host: trusted") for line in shown.splitlines())
+    (visit,) = world.browser.finished()
+    assert visit.page.status == 200 and "\x1b" not in visit.page.text
+
+
+def test_secrets_in_the_servers_address_stay_there(world: World, canary: Any) -> None:
+    with world.create(f"{world.server.url}?api_key={canary.secret('query')}") as agent:
+        assert json.loads(agent.run("whoami"))["subject"] == "ada"
+    assert world.idp.events("authorize")[0]["resource"] == world.server.url
+    print(world.keys())  # looked at by the canary
+
+
+# ---- redirects and clients of the caller's own -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("uri", ["http://localhost/signed-in", "http://127.0.0.1/signed-in?a=b", "http://[::1]/x"])
+def test_a_redirect_of_the_callers(world: World, uri: str) -> None:
+    world.idp.settings.loopback_ports = "free"
+    assert world.whoami(redirect_uri=uri)["subject"] == "ada"
+    asked = world.idp.events("authorize")[0]["redirect_uri"]
+    assert asked.startswith(uri.split("/")[0] + "//" + uri.split("/")[2] + ":")
+    assert asked.endswith(uri.split("/", 3)[3])
+
+
+@pytest.mark.parametrize("method", [None, "client_secret_basic", "client_secret_post"])
+def test_a_program_signs_in_by_itself(world: World, method: str | None) -> None:
+    client = world.idp.add_client("job", method=method or "client_secret_basic")
+    given = {"grant": "client_credentials", "client_id": "job", "client_secret": client.secret}
+    if method:
+        given["token_endpoint_auth_method"] = method
+    with world.create(**given) as agent:
+        assert json.loads(agent.run("whoami"))["subject"] == "job"
+        world.idp.expire_access_tokens()
+        assert agent.run("plain") == "plain: ok"
+        assert agent.run("needs_admin") == "admin: mcp admin"
+    assert world.whoami(**given)["subject"] == "job"
+    assert world.sign_ins() == 0 and world.browser.visits == [] and world.idp.count("token") == 3
+
+
+def test_a_wrong_secret_is_told(world: World, canary: Any) -> None:
+    world.idp.add_client("job", method="client_secret_basic")
+    error = refused(world, grant="client_credentials", client_id="job", client_secret=canary.secret("guessed"))
+    assert error.reason == "refused" and "invalid_client" in str(error)

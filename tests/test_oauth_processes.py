@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.support import children
 from tests.support.browsing import browser_file
 from tests.support.idp import IdentityProvider
 from tests.support.protected import ProtectedServer
+from tests.support.terminal import Terminal
 from tests.support.variants import EMBEDDED, Variant, on_both
 
 PROGRAM = """
@@ -156,3 +158,22 @@ def test_the_command_line_signs_in(server: ProtectedServer, idp: IdentityProvide
     argv = [sys.executable, "-m", "gopher_mcp_python", "run", server.url, "whoami", "--token-store", "memory"]
     ended = children.run(argv, env={"BROWSER": str(browser_file(tmp_path)), "HOME": str(tmp_path)}).check()
     assert json.loads(ended.out)["subject"] == "ada"
+
+
+@on_both
+def test_ctrl_c_ends_a_sign_in(
+    variant: Variant, environment_for: Callable[[Variant], dict[str, str]], server: ProtectedServer, tmp_path: Path
+) -> None:
+    """The person does nothing and presses Ctrl-C in the terminal: the program ends as Python programs do."""
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f"#!/bin/sh\necho yes > {opened}\n")
+    browser.chmod(0o755)
+    given = json.dumps([variant.provider, server.url, {"engine": variant.engine}, "using plain"])
+    env = {**environment_for(variant), **homes(tmp_path), "BROWSER": str(browser)}
+    with Terminal.python("-c", PROGRAM, given, env=env) as terminal:
+        terminal.expect("wants you to sign in")
+        while not opened.exists():
+            time.sleep(0.02)
+        terminal.interrupt()
+        code, shown = terminal.end(timeout=20)
+    assert code == -2 and shown.rstrip().endswith("KeyboardInterrupt") and "ERROR" not in shown

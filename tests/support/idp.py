@@ -66,6 +66,7 @@ class Settings:
     # Clients.
     registration: str = "on"  # "off" (not offered), "refused" (400), "forbidden" (403), "broken" (200, no client_id)
     registered_method: str | None = None  # assigned whatever was asked for; any text
+    registered_id: str | None = None  # every registration gets this id, as where a program has one for all its users
     documents: bool = False  # client-ID metadata documents
     # Tokens. Lifetimes in seconds.
     token_format: str = "opaque"  # or "jwt"
@@ -419,6 +420,8 @@ class IdentityProvider:
             reply = self._by_code(client, form)
         elif kind == "refresh_token":
             reply = self._by_refresh(client, form)
+        elif kind == "client_credentials":
+            reply = self._by_itself(client, form, _base(request) + self.settings.issuer_path)
         else:
             raise Refused("unsupported_grant_type", "Only codes and refresh tokens are known here.")
         self._add("refresh" if kind == "refresh_token" else "token", client_id=client.client_id, method=method,
@@ -479,6 +482,13 @@ class IdentityProvider:
         reply = self._reply(old.grant, refresh=False)
         return reply if self.settings.refresh_reply == "omit" else {**reply, "refresh_token": form["refresh_token"]}
 
+    def _by_itself(self, client: Client, form: Mapping[str, str], issuer: str) -> dict[str, Any]:
+        """client_credentials (RFC 6749 4.4): the client is the subject; there is no refresh token."""
+        if client.method == "none":
+            raise Refused("unauthorized_client", "A client without a secret can't sign in by itself.")
+        grant = Grant(client, self._scopes(form.get("scope")), form.get("resource"), "", None, client.client_id, issuer)
+        return self._reply(grant, refresh=False)
+
     @staticmethod
     def _check_target(form: Mapping[str, str], grant: Grant) -> None:
         if form.get("resource", grant.resource) != grant.resource:
@@ -530,7 +540,7 @@ class IdentityProvider:
         if settings.registration == "forbidden":
             raise Refused("access_denied", "Registration is for administrators.", 403)
         method = settings.registered_method or asked.get("token_endpoint_auth_method") or "client_secret_basic"
-        client_id = f"registered-{secrets.token_hex(6)}"
+        client_id = settings.registered_id or f"registered-{secrets.token_hex(6)}"
         planted = None if method == "none" else secret("clientsecret") + secrets.token_hex(8)
         self._clients[client_id] = Client(client_id, tuple(asked.get("redirect_uris") or ()), method, planted)
         made = {**asked, "client_id": client_id, "token_endpoint_auth_method": method, "client_id_issued_at": 1}
@@ -593,16 +603,20 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="An identity provider and the MCP servers that it protects.")
     parser.add_argument("--servers", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=JSON", help="a setting of the provider")
+    parser.add_argument("--set-servers", action="append", default=[], metavar="NAME=JSON", help="one of the servers")
     options = parser.parse_args(argv)
     logging.disable(logging.CRITICAL)
-    given = dict(one.split("=", 1) for one in options.set)
-    idp = IdentityProvider(**{name: json.loads(value) for name, value in given.items()})
-    servers = [ProtectedServer(idp) for _ in range(options.servers)]
+    idp = IdentityProvider(**_given(options.set))
+    servers = [ProtectedServer(idp, **_given(options.set_servers)) for _ in range(options.servers)]
     told = {"issuer": idp.issuer, "authorize": idp.authorize_url, "log": f"{idp.base}/_log", "set": f"{idp.base}/_set",
             "url": servers[0].url if servers else None, "urls": [server.url for server in servers]}  # fmt: skip
     print(json.dumps(told), flush=True)
     threading.Event().wait()  # until a signal ends the process
     return 0
+
+
+def _given(settings: list[str]) -> dict[str, Any]:
+    return {name: json.loads(value) for name, value in (one.split("=", 1) for one in settings)}
 
 
 if __name__ == "__main__":
