@@ -9,7 +9,7 @@ import sys
 
 from benchmarks._report import missed, note, table
 
-MODULES = ("callback", "startup", "toolcall", "registry")
+MODULES = ("callback", "startup", "signin", "toolcall", "registry")
 
 
 def main() -> int:

@@ -85,7 +85,7 @@ class Side:
         return done.stdout
 
 
-def _ours(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def ours(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Our environment: without the project folder, unless the package is used from the source tree."""
     env = {name: value for name, value in children.environment(extra).items() if name != "PYTHONPATH"}
     if "PYTHONPATH" in os.environ:
@@ -107,7 +107,7 @@ def _in_turns(sides: Mapping[str, Side], turns: int, step: Callable[[Side], None
 
 def _imports(peer: Path) -> dict[str, float | None]:
     note(f"import, {IMPORT_TURNS} turns")
-    sides = {"ours": Side(sys.executable, _ours()), "peer": Side(peer, _peer.environment())}
+    sides = {"ours": Side(sys.executable, ours()), "peer": Side(peer, _peer.environment())}
     found = _in_turns(sides, IMPORT_TURNS, Side.import_once)
     agent = _in_turns(sides, IMPORT_TURNS, lambda side: side.import_once(_IMPORT_AGENT))
     return {
@@ -122,14 +122,14 @@ def _imports(peer: Path) -> dict[str, float | None]:
 def _sides(peer: Path, model: ScriptedModel) -> dict[str, Side]:
     scripted = model.environment()
     sides = {
-        "embedded": Side(sys.executable, _ours({"GOPHER_MCP_ENGINE": "embedded"}), "DirectProvider"),
+        "embedded": Side(sys.executable, ours({"GOPHER_MCP_ENGINE": "embedded"}), "DirectProvider"),
         "native": Side(
-            sys.executable, _ours({"GOPHER_MCP_ENGINE": "native", **vendor.environment(), **scripted}), "OpenAIProvider"
+            sys.executable, ours({"GOPHER_MCP_ENGINE": "native", **vendor.environment(), **scripted}), "OpenAIProvider"
         ),
         "peer": Side(peer, _peer.environment(scripted), "OpenAIProvider"),
     }
     if find_spec("openai"):
-        env = _ours({"GOPHER_MCP_ENGINE": "embedded", **scripted})
+        env = ours({"GOPHER_MCP_ENGINE": "embedded", **scripted})
         sides["embedded_openai"] = Side(sys.executable, env, "OpenAIProvider")
     return sides
 

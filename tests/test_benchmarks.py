@@ -16,6 +16,7 @@ pytestmark = pytest.mark.source_tree
 PROMISED = {
     "callback": {"same_thread_ns", "foreign_thread_ns", "handed_over_ns"},
     "startup": {"import_ratio", "embedded_ratio"},
+    "signin": {"embedded_warm_ratio", "embedded_cold_ratio"},
     "toolcall": {"tool_call_ratio"},
     "registry": {"registry_ratio"},
 }
