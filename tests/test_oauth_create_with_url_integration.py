@@ -1,7 +1,5 @@
-"""create_with_url against servers that want a token first: the caller's token and headers, and what their lack says.
-
-The sign-in that gets a token by itself is not part of this release; whoever has a token passes it.
-"""
+"""create_with_url against servers that want a token first: the caller's token and headers, and what their lack says
+where no way to sign in is offered. Where there is one: test_oauth_signin.py and its neighbours."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UnsafeUrlError,
     )
     from .events import GopherAgentEvent
+    from .oauth.errors import SignInError
     from .oauth.filestore import FileTokenStore
     from .oauth.keyring_store import KeyringTokenStore
     from .oauth.stores import MemoryTokenStore, TokenStoreError
@@ -77,6 +78,7 @@ __all__ = [
     "NativeMismatchWarning",
     "ServerConfig",
     "ServerConfigRoute",
+    "SignInError",
     "TimeoutError",
     "TokenStoreError",
     "UnsafeUrlError",
@@ -110,6 +112,7 @@ _HOMES = {
     "events": ("GopherAgentEvent",),
     "oauth.filestore": ("FileTokenStore",),
     "oauth.keyring_store": ("KeyringTokenStore",),
+    "oauth.errors": ("SignInError",),
     "oauth.stores": ("MemoryTokenStore", "TokenStoreError"),
     "result": ("AgentResult", "AgentResultBuilder", "AgentResultStatus"),
     "runtime_options": (

@@ -74,9 +74,20 @@ def add_credentials(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_token_store(parser: argparse.ArgumentParser) -> None:
-    """--token-store."""
-    parser.add_argument(
+def add_sign_in(parser: argparse.ArgumentParser) -> None:
+    """--no-sign-in, --scope, --client-id, --client-secret-env, --redirect-uri, --sign-in-timeout, --token-store."""
+    group = parser.add_argument_group("when the server itself wants you to sign in")
+    group.add_argument("--no-sign-in", action="store_true", help="never sign in; such a server then refuses")
+    group.add_argument(
+        "--scope", action="append", metavar="NAME", help="what to ask for, instead of what the server says; repeatable"
+    )
+    group.add_argument("--client-id", metavar="ID", help="of this program, where it was registered beforehand")
+    group.add_argument("--client-secret-env", metavar="NAME", help="variable that holds the secret of that client")
+    group.add_argument("--redirect-uri", metavar="URI", help="loopback address that was registered, or is forwarded")
+    group.add_argument(
+        "--sign-in-timeout", type=_seconds, default=None, metavar="SECONDS", help="limit for you (default: 600)"
+    )
+    group.add_argument(
         "--token-store",
         choices=TOKEN_STORE_NAMES,
         help="where the tokens of a sign-in are kept (default: $GOPHER_MCP_TOKEN_STORE, else the system's keyring "
@@ -124,6 +135,22 @@ def token(args: argparse.Namespace) -> str | None:
     if not line:
         raise UsageError("--token -: nothing came from standard input")
     return line
+
+
+def oauth(args: argparse.Namespace) -> Mapping[str, Any]:
+    """The options of first-step OAuth that were asked for."""
+    secret = variable(args.client_secret_env, "--client-secret-env") if args.client_secret_env else None
+    limit = round(args.sign_in_timeout * 1000) if args.sign_in_timeout else None
+    return {
+        "mode": "disabled" if args.no_sign_in else "auto",
+        "scopes": args.scope,
+        "client_id": args.client_id,
+        "client_secret": secret,
+        "redirect_uri": args.redirect_uri,
+        "open_browser": False if args.no_browser else None,
+        "token_store": token_store(args),
+        "timeout_ms": limit,
+    }
 
 
 def token_store(args: argparse.Namespace) -> GopherAgentTokenStore:

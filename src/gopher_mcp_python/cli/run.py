@@ -47,7 +47,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="NAME",
         help="variable with the Gopher API key, for --server-id and its like (default: GOPHER_API_KEY)",
     )
-    options.add_token_store(parser)
+    options.add_sign_in(parser)
     options.add_elicitation(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the answer's text")
     parser.add_argument("--quiet", action="store_true", help="no status on standard error")
@@ -99,7 +99,7 @@ def _create_options(args: argparse.Namespace, on_event: Callable[[Any], None]) -
     return GopherAgentCreateOptions(
         access_token=options.token(args),
         headers=options.headers(args),
-        oauth={"token_store": options.token_store(args)},
+        oauth=options.oauth(args),
         elicitation=options.elicitation(args),
         engine=args.engine,
         on_event=on_event,

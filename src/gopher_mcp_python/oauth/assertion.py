@@ -6,15 +6,16 @@ authorization server and one MCP server; the authorization server gives a token 
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, TokenStorage
 from mcp.shared.auth import JWT_BEARER_GRANT_TYPE, OAuthClientMetadata
 
+from ..awaiting import on_a_thread
 from .errors import SignInError
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class AssertionProvider(OAuthClientProvider):
     async def _asked(self, audience: str, resource: str) -> str:
         """The assertion. Raises SignInError, without the text of what the function raised, which may hold secrets."""
         try:
-            # On another thread: it may wait for a server, which must not hold up this loop.
-            given = await asyncio.to_thread(self._assertion, audience, resource)
+            # On another thread, a daemon: it may wait for a server, which must hold up neither this loop nor the exit.
+            given = await on_a_thread(partial(self._assertion, audience, resource))
             if inspect.isawaitable(given):
                 given = await given
         except Exception as error:

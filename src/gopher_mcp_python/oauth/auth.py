@@ -46,8 +46,9 @@ class BearerAuth(httpx2.Auth):
         self._asks_for_streams = asks_for_streams
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        leaving = request.method == "DELETE"  # nobody needs a new token to say goodbye
         try:
-            grant = await self._sign_in.current()
+            grant = await self._sign_in.current(renew=not leaving)
         except SignInError as error:
             _note(error)
             grant = None
@@ -55,7 +56,7 @@ class BearerAuth(httpx2.Auth):
             _put(request, grant)
             response = yield request
             challenge = read_challenge(response)
-            if challenge is None or tries == _MOST_TRIES or _failed():
+            if challenge is None or leaving or tries == _MOST_TRIES or _failed():
                 return
             try:
                 with standing_still():

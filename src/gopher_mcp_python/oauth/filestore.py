@@ -56,6 +56,12 @@ class FileTokenStore(SharedByCopies):
         """Equal for two stores that are one place."""
         return "file", str(self._real())
 
+    @property
+    def refresh_lock(self) -> Path:
+        """What a process locks while it renews a token; not the lock of the file, which is written meanwhile."""
+        real = self._real()
+        return real.with_name(real.name + ".refresh")
+
     async def get(self, key: str) -> GopherAgentTokenRecord | None:
         """The record under `key`; None when there is none."""
         records = await asyncio.to_thread(self._read)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -28,7 +27,9 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from ..oauth_options import GopherAgentTokenRecord
+from ..toolset.quiet import hush
 from .challenge import Challenge
+from .clients import check_pkce, choose_method, known_client, machine, method_for
 from .errors import SignInError
 from .grants import EARLY_SECONDS, Grant
 from .http import Http, host_of
@@ -44,8 +45,6 @@ __all__ = ["Flow", "Person"]
 Person = Callable[[str], Awaitable[tuple[str, str | None, str | None]]]
 # The MCP version that a request names which has none of its own; with 2025-06-18 resource indicators came.
 _PROTOCOL = "2025-11-25"
-# The client authentication methods that can be used here, best first; a program on somebody's machine keeps no secret.
-_METHODS = ("none", "client_secret_basic", "client_secret_post")
 
 
 class _Ended(Exception):
@@ -81,6 +80,7 @@ class Flow:
     """
 
     def __init__(self, url: str, options: GopherAgentOAuthOptions, prior: Grant | None, http: Http) -> None:
+        hush()  # the SDK logs replies that it can't read
         self._url = url
         self._options = options
         self._prior = prior
@@ -92,33 +92,15 @@ class Flow:
 
     async def sign_in(self, challenge: Challenge, redirect_uri: str | None, person: Person) -> Grant:
         """A new token, after what `challenge` asks for. Raises SignInError."""
-        staging = _Staging(self._prior_tokens() if challenge.step_up else None, self._client(redirect_uri))
+        client = known_client(self._options, self._prior, redirect_uri)
+        staging = _Staging(self._prior_tokens() if challenge.step_up else None, client)
         provider = self._provider(staging, redirect_uri, person)
         await self._drive(provider, _refused(self._request(), challenge, self._options.scopes))
         return self._grant(provider, staging)
 
-    def _client(self, redirect_uri: str | None) -> OAuthClientInformationFull | None:
-        """The client to sign in as, where one is known: given in the options, or registered with this redirect."""
-        if self._options.client_id:
-            return OAuthClientInformationFull(
-                client_id=self._options.client_id,
-                client_secret=self._options.client_secret,
-                token_endpoint_auth_method=self._options.token_endpoint_auth_method,
-                redirect_uris=[AnyUrl(redirect_uri)] if redirect_uri else None,
-            )
-        known = self._prior.client if self._prior is not None else None
-        if known is None or redirect_uri not in known.get("redirect_uris", ()):
-            return None
-        try:
-            client = OAuthClientInformationFull.model_validate(known)
-        except ValueError:  # damaged: registered anew
-            return None
-        ends = client.client_secret_expires_at
-        return None if ends and ends < time.time() else client
-
     def _provider(self, staging: _Staging, redirect_uri: str | None, person: Person) -> OAuthClientProvider:
         if self._options.grant == "client_credentials":
-            return self._machine(staging)
+            return machine(self._url, staging, self._options)
         if self._options.assertion is not None:
             from .assertion import AssertionProvider
 
@@ -133,8 +115,8 @@ class Flow:
             try:
                 self._name_issuer(provider.context)
                 self._check_discovered(provider.context)
-                _check_pkce(provider)
-                _choose_method(provider)
+                check_pkce(provider)
+                choose_method(provider)
                 code, state, iss = await person(pages[-1])
             except SignInError as error:
                 self._ended = error
@@ -156,38 +138,7 @@ class Flow:
         """Nothing is asked of an identity provider for an authorization server that is not the right one."""
         self._check_issuer(provider.context.oauth_metadata)
         self._check_discovered(provider.context)
-        _choose_method(provider)
-
-    def _machine(self, staging: _Staging) -> OAuthClientProvider:
-        from mcp.client.auth.extensions import client_credentials as extension
-        from mcp.shared.exceptions import MCPDeprecationWarning
-
-        options = self._options
-        with warnings.catch_warnings():  # it wants to know the issuer, which only some of our users do
-            warnings.simplefilter("ignore", MCPDeprecationWarning)
-            if options.private_key:
-                signed = extension.SignedJWTParameters(
-                    issuer=options.client_id or "",
-                    subject=options.client_id or "",
-                    signing_key=options.private_key,
-                    signing_algorithm=_algorithm(options.private_key),
-                )
-                return extension.PrivateKeyJWTOAuthProvider(
-                    self._url,
-                    staging,
-                    options.client_id or "",
-                    signed.create_assertion_provider(),
-                    issuer=options.issuer,
-                )
-            method = options.token_endpoint_auth_method
-            return extension.ClientCredentialsOAuthProvider(
-                self._url,
-                staging,
-                options.client_id or "",
-                options.client_secret or "",
-                "client_secret_post" if method == "client_secret_post" else "client_secret_basic",
-                issuer=options.issuer,
-            )
+        choose_method(provider)
 
     # ---- refreshing ------------------------------------------------------------------------------------------------
 
@@ -298,7 +249,7 @@ class Flow:
                 "misconfigured",
             )
         body = json.loads(request.content)
-        body.setdefault("token_endpoint_auth_method", _method_for(metadata))
+        body.setdefault("token_endpoint_auth_method", method_for(metadata))
         return httpx2.Request("POST", request.url, json=body)
 
     def _readable(self, answer: httpx2.Response, context: OAuthContext) -> httpx2.Response:
@@ -367,57 +318,7 @@ def _refused(request: httpx2.Request, challenge: Challenge, scopes: list[str] | 
     return httpx2.Response(challenge.status, headers={"WWW-Authenticate": header}, request=request)
 
 
-def _method_for(metadata: OAuthMetadata | None) -> str:
-    """RFC 8414 section 2: where a server names none, it does client_secret_basic; one that has no metadata may do
-    anything, and a program on somebody's machine is a public client."""
-    if metadata is None:
-        return "none"
-    supported = metadata.token_endpoint_auth_methods_supported or ["client_secret_basic", "none"]
-    return next((method for method in _METHODS if method in supported), "none")
-
-
 def _one_query(url: str) -> str:
     """The page's address when its endpoint has a query of its own, which stays (RFC 6749 section 3.1)."""
     before, mark, after = url.partition("?response_type=")
     return f"{before}&response_type={after}" if mark and "?" in before else url
-
-
-def _check_pkce(provider: OAuthClientProvider) -> None:
-    """MCP 2025-11-25, "Authorization Code Protection": a server whose metadata do not name S256 is not to be used."""
-    metadata = provider.context.oauth_metadata
-    if metadata is not None and "S256" not in (metadata.code_challenge_methods_supported or ()):
-        raise SignInError(
-            f"{host_of(str(metadata.issuer))} does not say that it supports PKCE with S256 "
-            "(code_challenge_methods_supported), without which a sign-in from a program is not safe. Nothing was "
-            "opened; its operator has to enable it",
-            "misconfigured",
-        )
-
-
-def _choose_method(provider: OAuthClientProvider) -> None:
-    """A client with a secret whose method nobody named uses the one that the server can do (RFC 7591 section 2)."""
-    client, metadata = provider.context.client_info, provider.context.oauth_metadata
-    if client is None or not client.client_secret or client.token_endpoint_auth_method is not None:
-        return
-    supported = (metadata.token_endpoint_auth_methods_supported if metadata else None) or ["client_secret_basic"]
-    basic = "client_secret_basic" in supported or "client_secret_post" not in supported
-    client.token_endpoint_auth_method = "client_secret_basic" if basic else "client_secret_post"
-
-
-def _algorithm(pem: str) -> str:
-    """The signature algorithm that goes with a private key (RFC 7518 section 3.1). Raises SignInError."""
-    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        key = load_pem_private_key(pem.encode(), password=None)
-    except (TypeError, ValueError):
-        raise SignInError("The oauth private_key is not a PEM key without a password", "misconfigured") from None
-    if isinstance(key, rsa.RSAPrivateKey):
-        return "RS256"
-    if isinstance(key, ed25519.Ed25519PrivateKey):
-        return "EdDSA"
-    curves = {256: "ES256", 384: "ES384", 521: "ES512"}
-    if isinstance(key, ec.EllipticCurvePrivateKey) and key.key_size in curves:
-        return curves[key.key_size]
-    raise SignInError("The oauth private_key is of a kind that signs no tokens (RSA, EC, Ed25519 do)", "misconfigured")

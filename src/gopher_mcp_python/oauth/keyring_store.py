@@ -5,13 +5,15 @@ A keyring holds texts under (service, user name) and can't list them, so one ent
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import threading
 from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from ..awaiting import on_a_thread
 from ..oauth_options import GopherAgentTokenRecord
 from .filestore import folder_of
 from .keyring_entries import Entries, backend, damaged, decoded
@@ -47,26 +49,36 @@ class KeyringTokenStore(SharedByCopies):
         """Equal for two stores that are one place."""
         return "keyring", self._service
 
+    @property
+    def refresh_lock(self) -> Path | None:
+        """What a process locks while it renews a token; None without a folder for it."""
+        try:
+            path = folder_of("data") / "keyring.refresh"
+            make_folder(path.parent)
+        except TokenStoreError:
+            return None
+        return path
+
     async def get(self, key: str) -> GopherAgentTokenRecord | None:
         """The record under `key`; None when there is none."""
-        return await asyncio.to_thread(self._get, key)
+        return await on_a_thread(partial(self._get, key))
 
     async def set(self, key: str, token: GopherAgentTokenRecord) -> None:
         """Stores the record. Raises also TypeError when it is none, ValueError when its values can't be kept."""
         text = json.dumps(record_fields(key, token))
-        await asyncio.to_thread(self._set, key, text)
+        await on_a_thread(partial(self._set, key, text))
 
     async def delete(self, key: str) -> None:
         """Removes the record under `key`, if there is one, even one that can't be read any more."""
-        await asyncio.to_thread(self._delete, key)
+        await on_a_thread(partial(self._delete, key))
 
     async def keys(self) -> list[str]:
         """The keys of all records, sorted."""
-        return sorted(await asyncio.to_thread(lambda: self._index(self._entries())))
+        return sorted(await on_a_thread(lambda: self._index(self._entries())))
 
     async def clear(self) -> int:
         """Removes everything; returns how many records there were."""
-        return await asyncio.to_thread(self._clear)
+        return await on_a_thread(self._clear)
 
     def is_there(self) -> bool:
         """Whether there is a keyring; it may be locked."""

@@ -5,13 +5,14 @@ With the standard library: a native agent whose servers demand nothing needs nei
 
 from __future__ import annotations
 
-import asyncio
 import json
+from functools import partial
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
+from ..awaiting import on_a_thread
 from ..toolset.connection import GOODBYE_SECONDS, SESSION_HEADER, HttpConnection
 from .challenge import Challenge, challenge_of
 
@@ -38,7 +39,7 @@ async def probed(connection: HttpConnection, sign_in: ServerSignIn) -> str | Non
     grant = await sign_in.current()
     for _ in range(_MOST_TRIES):
         token = None if grant is None else grant.token
-        challenge = await asyncio.to_thread(_ask, connection, token)
+        challenge = await on_a_thread(partial(_ask, connection, token))  # a daemon: exit does not wait for it
         if challenge is None:
             break
         grant = await sign_in.renewed(token, challenge, interactive=True)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+from ..display import safe_line
 from ..errors import AgentError
 from ..toolset.clock import PausableClock
 from ..toolset.errors import CallTimeoutError
@@ -19,6 +20,7 @@ from .flights import Flight
 from .grants import Grant
 from .keys import token_key
 from .refusals import RefreshRefused
+from .stores import one_process
 
 if TYPE_CHECKING:
     from ..oauth_options import GopherAgentOAuthOptions, GopherAgentTokenStore
@@ -44,7 +46,7 @@ class ServerSignIn:
     """
 
     def __init__(self, url: str, label: str, options: GopherAgentOAuthOptions, store: GopherAgentTokenStore) -> None:
-        self.label = label
+        self.label = safe_line(label, limit=100) or "the MCP server"
         self._url = url
         self._options = options
         self._store = store
@@ -52,15 +54,18 @@ class ServerSignIn:
         self._grant: Grant | None = None
         self._tried: set[str] = set()  # scopes that were asked for in a step-up already
 
-    async def current(self) -> Grant | None:
-        """A token to try, refreshed first when it is over and can be; None: there is none.
+    async def current(self, *, renew: bool = True) -> Grant | None:
+        """A token to try; None: there is none.
+
+        Args:
+            renew: refresh it first when it is over and can be.
 
         Raises SignInError when a refresh could not be tried.
         """
         if self._grant is None:
             self._grant = await grants.load(self._store, self._key)
         grant = self._grant
-        if grant is not None and grant.expired and grant.renewable:
+        if renew and grant is not None and grant.expired and grant.renewable:
             return await self._refresh(grant.token)
         return None if grant is None or grant.record is None else grant
 
@@ -120,7 +125,10 @@ class ServerSignIn:
         from .http import Http
 
         with flight.unbreakable():
-            async with Http(self._url) as http:
+            async with one_process(self._store), Http(self._url) as http:
+                prior, newer = await self._stored(rejected)  # another process may have been at it
+                if newer or prior is None or not prior.renewable:
+                    return prior if newer else None
                 return await self._timed(self._refreshed(prior, http), PausableClock(FLOW_SECONDS))
 
     async def _sign_in(self, rejected: str | None, challenge: Challenge) -> Grant | None:

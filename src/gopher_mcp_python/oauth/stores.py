@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
@@ -145,6 +147,37 @@ class KeyringOrFileTokenStore(SharedByCopies):
 
     def __repr__(self) -> str:
         return f"<KeyringOrFileTokenStore, {self._chosen or 'not used yet'}>"
+
+
+@asynccontextmanager
+async def one_process(store: GopherAgentTokenStore) -> AsyncIterator[None]:
+    """While open, no other process of this user renews a token of the same store: a provider that sees one refresh
+    token twice takes it for stolen. For stores of this package that outlive a process."""
+    place = await _lock_of(store)
+    if place is None:
+        yield
+        return
+    import asyncio
+
+    from .privatefile import locked
+
+    lock = locked(place)
+    try:
+        await asyncio.to_thread(lock.__enter__)
+    except TokenStoreError:  # a disk that is read-only, a process that hangs: better a refresh without it than none
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.__exit__(None, None, None)
+
+
+async def _lock_of(store: GopherAgentTokenStore) -> Path | None:
+    if isinstance(store, KeyringOrFileTokenStore):
+        store = await store.chosen()
+    place: Path | None = getattr(store, "refresh_lock", None)
+    return place
 
 
 _memory = MemoryTokenStore()
