@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -404,6 +405,22 @@ def test_step_up_has_an_end(world: World, why: str, names_all: bool) -> None:
     assert 2 <= world.sign_ins() <= 4
 
 
+def test_after_a_new_sign_in_step_up_begins_anew(world: World) -> None:
+    with world.create() as agent:
+        assert agent.run("needs_admin") == "admin: mcp admin"
+        world.idp.revoke_grants()
+        assert agent.run("needs_admin") == "admin: mcp admin"
+
+
+def test_step_up_with_a_token_that_somebody_else_renewed(world: World) -> None:
+    """The token of the store is a newer one, but good for no more: a person is needed all the same."""
+    with world.create() as agent:
+        world.change_record(expires_at=time.time() - 3600)
+        assert world.whoami()["subject"] == "ada"
+        assert world.idp.count("refresh") == 1
+        assert agent.run("needs_admin") == "admin: mcp admin"
+
+
 def test_a_403_of_another_kind_asks_nobody(world: World) -> None:
     world.server.before("plain", lambda: setattr(world.server.settings, "forbid_all", "access_denied"))
     with world.create() as agent:
@@ -514,8 +531,6 @@ def test_a_token_that_expires_during_a_run_is_renewed(world: World) -> None:
 
 
 def test_a_stored_token_that_expired_an_hour_ago_is_renewed_first(world: World) -> None:
-    import time
-
     world.whoami()
     world.change_record(expires_at=time.time() - 3600)
     world.idp.expire_access_tokens()
@@ -523,6 +538,22 @@ def test_a_stored_token_that_expired_an_hour_ago_is_renewed_first(world: World) 
     assert world.whoami()["subject"] == "ada"
     assert world.sign_ins() == 1 and world.idp.count("refresh") == 1
     assert world.server.refusals() == 0, "the old token was not even tried"
+
+
+def test_a_token_that_is_about_to_end_is_used_while_the_provider_is_away(world: World) -> None:
+    """It is renewed a little early, but it is still good."""
+    world.whoami()
+    world.change_record(expires_at=time.time() + 5)
+    world.idp.settings.refresh_error = "temporarily_unavailable"
+    with FaultProxy(world.idp.base) as proxy:
+        proxy.fault("*", status(503))
+        key = f"{world.keys()[0]}/client"
+        beside = asyncio.run(world.store.get(key))
+        assert beside is not None
+        beside.access_token = beside.access_token.replace(world.idp.base, proxy.base)
+        asyncio.run(world.store.set(key, beside))
+        assert world.whoami()["subject"] == "ada"
+        assert proxy.seen == ["POST /token"] * len(proxy.seen)
 
 
 def test_refresh_tokens_are_rotated(world: World) -> None:
