@@ -13,10 +13,14 @@ from typing import Any
 
 import pytest
 
+from gopher_mcp_python.agent import GopherAgent
 from gopher_mcp_python.elicitation import non_blocking
+from gopher_mcp_python.engines.native import NativeAgent
+from gopher_mcp_python.engines.native_turns import Turns
 from gopher_mcp_python.errors import AgentError, ApiKeyError, ConnectionError, ElicitationWarning, TimeoutError
 from gopher_mcp_python.events import GopherAgentEvent
 from gopher_mcp_python.ffi import _bridge
+from gopher_mcp_python.making import Made
 from tests.support import testkit
 
 
@@ -334,23 +338,61 @@ def test_release_wakes_the_queue() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"timeout_ms": 5000}])
 def test_a_handler_that_runs_its_own_agent_is_refused(options: dict[str, Any]) -> None:
-    agents: list[Any] = []
     errors: list[AgentError] = []
 
     def handler(request: object) -> str:
         try:
-            agents[0].run("say inner", 0)
+            one.run("say inner", 0)
         except AgentError as error:
             errors.append(error)
+        assert other.run("elicit", 0) == "1"
         return "accept"
 
-    agents.append(testkit.agent({"handler": handler, **options}))
-    agents.append(testkit.agent(ACCEPT))
-    assert agents[0].run("elicit", 0).text == "1"
-    assert len(errors) == 1 and "own agent" in str(errors[0])
-    assert agents[1].run("elicit", 0).text == "1"
-    for agent in agents:
-        agent.release()
+    def made(elicitation: Any) -> GopherAgent:
+        engine = testkit.agent(elicitation)
+        return GopherAgent(Made(engine, engine._elicitor, "mcp.example.test", "a test"))
+
+    with made({"handler": handler, **options}) as one, made(ACCEPT) as other:
+        assert one.run("elicit; foreign", 0) == "1 1"
+        assert len(errors) == 1 and "own agent" in str(errors[0])  # one id is asked once
+        assert one.run("say again", 0) == "again"
+
+
+def test_ctrl_c_on_the_way_into_a_run_gives_its_turn_back() -> None:
+    class Interrupted(Turns):
+        def _wait(self, *ticket: Any) -> None:
+            super()._wait(*ticket)
+            raise KeyboardInterrupt
+
+    turns, had = Interrupted(), threading.Event()
+
+    def next_run() -> None:
+        with turns.turn():
+            had.set()
+
+    with pytest.raises(KeyboardInterrupt), turns.turn():
+        pytest.fail("it had its turn")
+    turns.__class__ = Turns
+    thread = threading.Thread(target=next_run, daemon=True)
+    thread.start()
+    assert had.wait(20)
+    thread.join()
+
+
+@pytest.mark.parametrize("lost", ["before the run", "in the making"])
+def test_ctrl_c_between_the_start_of_a_call_and_the_wait_for_it(lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    agent = testkit.agent(ACCEPT)
+    if lost == "in the making":
+        agent._retire()
+    with monkeypatch.context() as patch:
+        patch.setattr(NativeAgent, "_carry_out", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            agent.run("sleep 300; say lost", 0)
+    assert agent.run("elicit", 0).text == "1"
+    agent.release()
 
 
 def test_an_agent_that_is_dropped_is_released() -> None:

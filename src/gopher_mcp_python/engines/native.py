@@ -12,7 +12,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal
 
 from .. import native as _native
@@ -36,8 +35,6 @@ __all__ = ["ELICITATION_LIMIT_MS", "NativeAgent", "create"]
 #: before lets the tool tell so.
 ELICITATION_LIMIT_MS = 115_000
 _log = logging.getLogger("gopher_mcp_python.native")
-# The agents in whose run the current context is: a handler that ran its own agent would wait for itself.
-_inside: ContextVar[tuple[_Inside, ...]] = ContextVar("gopher_mcp_inside_native_runs", default=())
 
 
 def create(spec: CreateSpec) -> NativeAgent:
@@ -82,19 +79,14 @@ class NativeAgent:
         self._refuse_unusable()
         with self._turns.turn():
             self._refuse_unusable()
-            inside = _Inside(self)
-            token = _inside.set((*_inside.get(), inside))
-            try:
-                return self._run(query, timeout_ms)
-            finally:
-                inside.active = False
-                _inside.reset(token)
+            return self._run(query, timeout_ms)
 
     def _run(self, query: str, timeout_ms: int) -> RunOutcome:
         left_ms = timeout_ms
-        if self._tokens is not None and self._tokens.renew(self._refuse_gone):
+        if self._tokens is not None and self._tokens.renew(self._refuse_unusable):
             self._retire()  # the library keeps the token that it was made with
-        if self._handle is None:
+        if self._handle is None or not self._handle.can_run:  # Ctrl-C between a call's start and the wait for it
+            self._retire()
             left_ms = self.make_handle(timeout_ms)
         handle, host = self._current()
         host.begin()
@@ -131,7 +123,7 @@ class NativeAgent:
         """Creates the native agent. Returns what is left of `timeout_ms` (0: no limit) after it."""
         spec = self._spec
         if self._tokens is not None and not self._tokens.known:
-            self._tokens.obtain(self._refuse_gone)
+            self._tokens.obtain(self._refuse_unusable)
         self._options = _native_options(self._loaded, spec, self._tokens)
         began = time.monotonic()
         self._host = Recorder(self._elicitor, spec.options.on_event)
@@ -190,29 +182,12 @@ class NativeAgent:
         self._turns.close()
 
     def _refuse_unusable(self) -> None:
-        self._refuse_gone()
-        if any(inside.active and inside.agent is self for inside in _inside.get()):
-            raise AgentError(
-                "An elicitation handler or event callback can't run its own agent: that run would wait for this one"
-            )
-
-    def _refuse_gone(self) -> None:
         if self._pid != os.getpid():
             raise AgentError(
                 "This agent was created before a fork and belongs to the parent process; create one in this process"
             )
         if self._released:
             raise AgentError("Agent has been disposed")
-
-
-class _Inside:
-    """A run in progress. Contexts are copied and live on, so it says itself whether it is over."""
-
-    __slots__ = ("active", "agent")
-
-    def __init__(self, agent: NativeAgent) -> None:
-        self.agent = agent
-        self.active = True
 
 
 def _factory_and_target(spec: CreateSpec, tokens: NativeTokens | None) -> tuple[Factory, str]:
