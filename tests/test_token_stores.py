@@ -25,12 +25,10 @@ from gopher_mcp_python import (
     MemoryTokenStore,
     TokenStoreError,
 )
+from gopher_mcp_python.oauth.keys import address_of, canonical_address
 from gopher_mcp_python.oauth.stores import (
     KeyringOrFileTokenStore,
     ListingTokenStore,
-    address_of,
-    belongs_to,
-    canonical_address,
     resolve_store,
 )
 from tests.support.canary import Canary
@@ -289,7 +287,7 @@ def test_the_file_stands_in_where_there_is_no_keyring(limited_keyring: LimitedKe
 )
 def test_an_address_has_one_spelling(url: str, address: str) -> None:
     assert canonical_address(url) == address
-    assert belongs_to(f"{address}#0123", url) and belongs_to(f"{address}#0123/client", url)
+    assert address_of(f"{address}#0123") == address_of(f"{address}#0123/client") == address
 
 
 @pytest.mark.parametrize(
@@ -315,4 +313,4 @@ def test_what_is_no_address_is_refused(url: str) -> None:
     ],
 )
 def test_a_key_of_another_server_does_not_belong(key: str, url: str) -> None:
-    assert not belongs_to(key, url)
+    assert address_of(key) != canonical_address(url)

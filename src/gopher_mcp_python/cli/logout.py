@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _address(url: str) -> str:
-    from ..oauth.stores import canonical_address
+    from ..oauth.keys import canonical_address
 
     try:
         return canonical_address(url)
@@ -83,7 +83,7 @@ async def _sign_out(stores: list[ListingTokenStore], wanted: list[str] | None) -
 
 async def _sign_out_of(store: ListingTokenStore, wanted: list[str] | None, found: set[str], others: set[str]) -> None:
     """Deletes what is wanted (None: everything) from one store, notes what was found and what else is there."""
-    from ..oauth.stores import address_of
+    from ..oauth.keys import address_of
 
     by_address: dict[str | None, list[str]] = {}
     for key in await store.keys():

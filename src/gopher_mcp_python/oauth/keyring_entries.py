@@ -11,7 +11,8 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .stores import TokenStoreError, address_of
+from .keys import address_of
+from .stores import TokenStoreError
 
 __all__ = ["Entries", "backend", "damaged", "decoded"]
 

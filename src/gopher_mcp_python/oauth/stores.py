@@ -1,7 +1,7 @@
 """Token stores: what they share, the one in memory, and the choice by name.
 
 A store keeps `GopherAgentTokenRecord`s under text keys. Keys begin with the server's address, so that a person can sign
-out of a server: "https://host:8443/mcp#<hash>" (see `belongs_to`).
+out of a server: "https://host:8443/mcp#<hash>" (see `keys`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
-from urllib.parse import urlsplit
 
 from ..errors import AgentError
 from ..oauth_options import TOKEN_STORE_NAMES, GopherAgentTokenRecord, GopherAgentTokenStore
@@ -30,9 +29,6 @@ __all__ = [
     "ListingTokenStore",
     "MemoryTokenStore",
     "TokenStoreError",
-    "address_of",
-    "belongs_to",
-    "canonical_address",
     "default_name",
     "record_fields",
     "record_from",
@@ -41,7 +37,6 @@ __all__ = [
 ]
 
 STORE_VARIABLE = "GOPHER_MCP_TOKEN_STORE"
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class TokenStoreError(AgentError):
@@ -261,39 +256,3 @@ def record_from(fields: Any) -> GopherAgentTokenRecord:
     return GopherAgentTokenRecord(
         fields["access_token"], fields["token_type"], fields["refresh_token"], fields["expires_at"], fields["scope"]
     )
-
-
-def belongs_to(key: str, url: str) -> bool:
-    """Whether a stored key is one of the server at `url`. Raises ValueError when that is no http or https URL."""
-    return address_of(key) == canonical_address(url)
-
-
-def address_of(key: str) -> str | None:
-    """The server's address in a stored key; None when the key has none (another program's)."""
-    address, mark, _ = key.partition("#")
-    try:
-        return canonical_address(address) if mark else None
-    except ValueError:
-        return None
-
-
-def canonical_address(url: str) -> str:
-    """A server's address in the one spelling that keys use: scheme and host in lower case, no default port, no user
-    info, no query, no fragment, no slash at the end. Raises ValueError, without the URL, when it is none."""
-    try:
-        parts = urlsplit(url.strip())
-        port = parts.port
-    except ValueError:
-        raise ValueError("not a URL that can be read (its host or port is malformed)") from None
-    scheme, host = parts.scheme.lower(), (parts.hostname or "").lower()
-    if scheme not in _DEFAULT_PORTS or not host:
-        raise ValueError("not an http or https URL with a host")
-    shown = f"[{host}]" if ":" in host else _ascii(host)
-    place = shown if port in (None, _DEFAULT_PORTS[scheme]) else f"{shown}:{port}"
-    return f"{scheme}://{place}{parts.path.rstrip('/')}"
-
-
-def _ascii(host: str) -> str:
-    from ..hostnames import ascii_host
-
-    return host if host.isascii() else ascii_host(host)
