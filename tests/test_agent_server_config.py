@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -29,6 +31,10 @@ class Service:
 
     def __init__(self) -> None:
         self.status, self.body, self.location = 200, b'{"servers": []}', ""
+        self.headers: dict[str, str] = {}
+        self.pause = 0.0  # seconds before each byte of the body
+        self.cut = 0  # bytes of the body that are announced and not sent
+        self.locations: dict[str, str] = {}  # redirects by path
         self.requests: list[tuple[str, str | None]] = []
         self.hang: threading.Event | None = None
         service = self
@@ -39,12 +45,19 @@ class Service:
                 if service.hang:
                     service.hang.wait(10)
                     return  # the client has gone
-                self.send_response(service.status)
-                if service.location:
-                    self.send_header("Location", service.location)
+                location = service.locations.get(self.path, service.location)
+                self.send_response(302 if self.path in service.locations else service.status)
+                for name, value in {**service.headers, **({"Location": location} if location else {})}.items():
+                    self.send_header(name, value)
                 self.send_header("Content-Length", str(len(service.body)))
                 self.end_headers()
-                self.wfile.write(service.body)
+                body = service.body[: len(service.body) - service.cut]
+                for piece in [body[at : at + 1] for at in range(len(body))] if service.pause else [body]:
+                    time.sleep(service.pause)
+                    try:
+                        self.wfile.write(piece)
+                    except OSError:
+                        return  # the client has gone
 
             def log_message(self, *args: Any) -> None:
                 pass
@@ -90,7 +103,10 @@ def test_the_request(route: ServerConfigRoute | None, query: str, service: Servi
     [
         ({}, "https://api.gopher.security"),
         ({"GOPHER_SDK_TEST": "true"}, "https://api-test.gopher.security"),
+        ({"GOPHER_SDK_TEST": " Yes "}, "https://api-test.gopher.security"),
         ({"GOPHER_SDK_TEST": "false"}, "https://api.gopher.security"),
+        ({"GOPHER_SDK_TEST": "on"}, "https://api.gopher.security"),  # as the library reads it
+        ({"GOPHER_API_ROOT": "  "}, "https://api.gopher.security"),
         ({"GOPHER_SDK_TEST": "1", "GOPHER_API_ROOT": "http://a.test/x/"}, "http://a.test/x"),
     ],
 )
@@ -139,7 +155,7 @@ def test_refusals_are_typed_and_show_a_safe_preview(
     assert type(caught.value) is kind
     assert f"HTTP {status}" in str(caught.value)
     assert "\x1b" not in str(caught.value)
-    assert len(str(caught.value)) < 700
+    assert len(str(caught.value).partition("): ")[2]) <= 512
     canary.check_exception("refused", caught.value)
 
 
@@ -164,14 +180,108 @@ def test_an_answer_that_does_not_come(service: Service, monkeypatch: pytest.Monk
     service.hang.set()
 
 
-def test_the_key_does_not_follow_a_redirect(service: Service) -> None:
-    other = Service()
+def test_the_limit_is_thirty_seconds() -> None:
+    assert server_config._TIMEOUT == 30.0
+
+
+def test_an_answer_that_trickles_in_is_given_up_too(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is for the whole, while a socket's own is for each piece."""
+    monkeypatch.setattr(server_config, "_TIMEOUT", 0.4)
+    service.body, service.pause = b'{"servers": []}' + b" " * 100, 0.05
+    with pytest.raises(TimeoutError, match="did not answer within"):
+        ServerConfig.fetch("k")
+
+
+def test_a_refusal_whose_body_does_not_come_is_a_refusal(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_config, "_TIMEOUT", 0.3)
+    service.status, service.pause, service.body = 401, 0.6, b"n"
+    with pytest.raises(ApiKeyError, match="HTTP 401"):
+        ServerConfig.fetch("k")
+
+
+def test_an_answer_that_is_cut_short(service: Service) -> None:
+    service.cut = 1
+    with pytest.raises(ConnectionError, match="broke"):
+        ServerConfig.fetch("k")
+
+
+def test_a_redirect_within_the_host_is_followed_with_the_key(service: Service) -> None:
+    service.locations = {"/v1/mcp-servers": "/v2/servers?a=1"}
+    assert ServerConfig.fetch("the-key") == '{"servers": []}'
+    assert service.requests == [("/v1/mcp-servers", "Bearer the-key"), ("/v2/servers?a=1", "Bearer the-key")]
+
+
+@pytest.mark.parametrize("kind", ["other port", "other name", "other scheme", "with a password"])
+def test_no_redirect_leads_to_another_host(kind: str, service: Service, canary: Any) -> None:
+    other, secret = Service(), canary.secret("redirect-password")
+    port = service.root.rpartition(":")[2]
+    service.status, service.location = 302, {
+        "other port": other.root + "/elsewhere",
+        "other name": f"http://localhost:{port}/elsewhere",
+        "other scheme": f"https://127.0.0.1:{port}/elsewhere",
+        "with a password": f"http://me:{secret}@127.0.0.1:{port}/elsewhere",
+    }[kind]  # fmt: skip
     try:
-        service.status, service.location = 302, other.root + "/elsewhere"
-        ServerConfig.fetch("the-key")
-        assert other.requests == [("/elsewhere", None)]
+        with pytest.raises(AgentError, match="redirects to another address") as caught:
+            ServerConfig.fetch("the-key")
+        assert secret not in str(caught.value)
+        assert other.requests == [] and len(service.requests) == 1
     finally:
         other.close()
+
+
+def test_redirects_in_a_circle_end(service: Service) -> None:
+    service.status, service.location = 302, "/v1/mcp-servers"
+    with pytest.raises(AgentError, match="HTTP 302"):
+        ServerConfig.fetch("k")
+
+
+# ---- what the answer may look like ----------------------------------------------------------------------------------
+
+
+def test_a_byte_order_mark_is_left_out(service: Service) -> None:
+    service.body = b"\xef\xbb\xbf" + service.body
+    assert ServerConfig.fetch("k") == '{"servers": []}'
+
+
+def test_gzip_that_nobody_asked_for_is_read(service: Service) -> None:
+    service.headers, service.body = {"Content-Encoding": "GZIP"}, gzip.compress(service.body)
+    assert ServerConfig.fetch("k") == '{"servers": []}'
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "told"),
+    [
+        ("gzip", b"plain", "damaged"),
+        ("gzip", gzip.compress(b'{"servers": []}')[:-9], "damaged"),
+        ("gzip", gzip.compress(b" " * (17 * 1024 * 1024)), "larger than 16 MB"),
+        ("br", b"\x0b", "not asked for"),
+    ],
+    ids=["no gzip", "cut", "bomb", "unknown"],
+)
+def test_a_broken_encoding_is_named(encoding: str, body: bytes, told: str, service: Service) -> None:
+    service.headers, service.body = {"Content-Encoding": encoding}, body
+    with pytest.raises(AgentError, match=told):
+        ServerConfig.fetch("k")
+
+
+def test_an_answer_without_end_is_given_up(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_config, "_LARGEST", 100_000)
+    service.body = b" " * 200_000
+    with pytest.raises(AgentError, match="larger than"):
+        ServerConfig.fetch("k")
+
+
+def test_a_key_that_the_service_repeats_is_not_told(service: Service, canary: Any) -> None:
+    key = canary.secret("api-key")
+    service.status, service.body = 403, f"no such key: {key}.".encode()
+    with pytest.raises(ApiKeyError, match="no such key: <API key>") as caught:
+        ServerConfig.fetch(key)
+    canary.check_exception("refused", caught.value)
+    service.status, service.body = 200, json.dumps({"succeeded": False, "message": f"{key} has no plan"}).encode()
+    with pytest.raises(AgentError, match=r"succeeded: false\): <API key> has no plan") as caught:
+        ServerConfig.fetch(key)
+    canary.check_exception("refused", caught.value)
 
 
 # ---- the factories that stand on it, on the embedded engine ---------------------------------------------------------
@@ -205,6 +315,43 @@ def test_a_fetched_configuration_makes_an_agent_whose_tools_can_ask(
         assert "accept" in agent.run("decline_aware")
     assert len(asked) == 1
     assert server.actions() == ["accept"]
+
+
+@pytest.mark.parametrize("place", ["top", "config"])
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_the_url_at_the_top_or_under_config_beside_what_is_null(
+    place: str, wrapped: bool, service: Service, server: McpServer
+) -> None:
+    where = {"url": server.url} if place == "top" else {"config": {"url": server.url, "headers": {}}}
+    servers = {"servers": [None, {"name": "mail", "serverId": "7", "transport": "http_sse", **where}]}
+    service.body = json.dumps({"succeeded": True, "data": servers} if wrapped else servers).encode()
+    with GopherAgent.create_with_api_key("DirectProvider", "m", "key", {"engine": "embedded"}) as agent:
+        assert agent.run("plain") == "plain: ok"
+
+
+@pytest.mark.parametrize(
+    ("servers", "told"),
+    [
+        ([], "names no server"),
+        ([None], "names no server"),
+        (["mail"], "is not an object"),
+        ([{"name": "mail"}], "mail has neither a url nor a command"),
+        ([{"name": "mail", "url": "ftp://a.test/"}], "not an http or https address"),
+    ],
+)
+def test_a_fetched_configuration_without_a_usable_server_says_so(
+    servers: list[Any], told: str, service: Service
+) -> None:
+    service.body = json.dumps({"data": {"servers": servers}}).encode()
+    with pytest.raises(AgentError, match=told):
+        GopherAgent.create_with_gateway_id("DirectProvider", "m", "key", "g", {"engine": "embedded"})
+
+
+def test_a_refused_key_is_told_by_the_factory_too(service: Service) -> None:
+    service.status, service.body = 401, b'{"message": "unknown key"}'
+    with pytest.raises(ApiKeyError, match=r"refused the API key \(HTTP 401\): .*unknown key"):
+        GopherAgent.create_with_server_name("DirectProvider", "m", " key ", "mail", {"engine": "embedded"})
+    assert service.requests == [("/v1/mcp-servers?serverName=mail", "Bearer key")]
 
 
 @pytest.mark.parametrize("route", [1, "serverId", {"key": "serverId", "value": "x"}])

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .awaiting import as_coroutine
 from .errors import AgentError, ApiKeyError, ConnectionError, TimeoutError
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+    from urllib.request import OpenerDirector
 
 __all__ = ["ServerConfig", "ServerConfigRoute"]
 
@@ -16,8 +21,9 @@ _ROOT = "https://api.gopher.security"
 _TEST_ROOT = "https://api-test.gopher.security"
 _PATH = "/v1/mcp-servers"
 _ROUTES = ("serverId", "serverName", "gatewayId", "gatewayName")
-_TIMEOUT = 30.0  # seconds
+_TIMEOUT = 30.0  # seconds, from the beginning to the end
 _PREVIEW = 512  # characters of an error's body
+_SHORTEST_KEY = 8  # characters
 _LARGEST = 16 * 1024 * 1024  # bytes
 
 
@@ -36,8 +42,9 @@ class ServerConfig:
     def fetch(api_key: str, route: ServerConfigRoute | None = None) -> str:
         """The configuration as JSON text, as `GopherAgent.create_with_server_config` takes it. Waits 30 s at most.
 
-        The address is GOPHER_API_ROOT, else the service's test root when GOPHER_SDK_TEST is true, else its own.
-        Raises ApiKeyError (missing or refused key), ConnectionError (no answer), TimeoutError, AgentError (bad answer).
+        The address is GOPHER_API_ROOT, else the service's test root when GOPHER_SDK_TEST is true, 1 or yes, else its
+        own. Redirects are followed within that host alone. Raises ApiKeyError (missing or refused key), ConnectionError
+        (no answer), TimeoutError, AgentError (bad answer).
         """
         if not isinstance(api_key, str) or not api_key.strip():
             raise ApiKeyError("API key is required")
@@ -49,7 +56,7 @@ class ServerConfig:
             raise AgentError(f"The value of the route {route.key!r} must be a non-empty string")
         if route is not None and route.key not in _ROUTES:
             raise AgentError(f"Unknown server configuration route {route.key!r}; it is one of {', '.join(_ROUTES)}")
-        return _checked(_request(_address(route), api_key.strip()))
+        return _checked(_request(_address(route), api_key.strip()), api_key.strip())
 
     fetch_async = staticmethod(as_coroutine(fetch))
 
@@ -59,7 +66,7 @@ def _address(route: ServerConfigRoute | None) -> str:
 
     root = os.environ.get("GOPHER_API_ROOT", "").strip()
     if not root:
-        testing = os.environ.get("GOPHER_SDK_TEST", "").strip().lower() in ("1", "true", "yes", "on")
+        testing = os.environ.get("GOPHER_SDK_TEST", "").strip().lower() in ("1", "true", "yes")  # the library's words
         root = _TEST_ROOT if testing else _ROOT
     _check_root(root)
     query = "" if route is None else "?" + urlencode({route.key: route.value})
@@ -84,26 +91,61 @@ def _check_root(root: str) -> None:
 def _request(address: str, api_key: str) -> bytes:
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
-    from urllib.request import Request, build_opener
+    from urllib.request import Request
 
     request = Request(address, headers={"Accept": "application/json"})
     # Unredirected: the key is for this host and goes to no other one.
     request.add_unredirected_header("Authorization", f"Bearer {api_key}")
     host = request.host
+    deadline = time.monotonic() + _TIMEOUT
     try:
-        with build_opener().open(request, timeout=_TIMEOUT) as response:
-            return _limited(response.read(_LARGEST + 1), host)
+        with _opener().open(request, timeout=_TIMEOUT) as response:
+            return _decoded(_read(response, host, deadline), response.headers.get("Content-Encoding"), host)
     except HTTPError as error:
         with error:
-            raise _refused(error.code, error.read(4 * _PREVIEW), host) from None
+            raise _refused(error.code, _error_body(error), api_key, host) from None
     except URLError as error:
         if isinstance(error.reason, OSError) and _is_timeout(error.reason):
-            raise TimeoutError(f"{host} did not answer within {_TIMEOUT:.0f} s") from None
+            raise _late(host) from None
         raise ConnectionError(f"{host} could not be reached: {error.reason}") from None
     except (OSError, HTTPException) as error:
         if _is_timeout(error):
-            raise TimeoutError(f"{host} did not answer within {_TIMEOUT:.0f} s") from None
+            raise _late(host) from None
         raise ConnectionError(f"The connection to {host} broke: {type(error).__name__}") from None
+
+
+def _opener() -> OpenerDirector:
+    """An opener that follows redirects only within the host that was asked, and with the key then."""
+    from urllib.parse import urlsplit
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class SameHost(HTTPRedirectHandler):
+        def redirect_request(
+            self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+        ) -> Request | None:
+            old, new = urlsplit(req.full_url), urlsplit(newurl)
+            if (old.scheme, old.netloc) != (new.scheme, new.netloc):
+                fp.close()
+                raise AgentError(
+                    f"{req.host} redirects to another address ({_origin(newurl)}), to which the API key does not go. "
+                    "GOPHER_API_ROOT names the service's address"
+                )
+            following = super().redirect_request(req, fp, code, msg, headers, newurl)
+            if following is not None:
+                following.add_unredirected_header("Authorization", str(req.get_header("Authorization")))
+            return following
+
+    return build_opener(SameHost)
+
+
+def _origin(url: str) -> str:
+    """Scheme and host of an address, as it may be told."""
+    from urllib.parse import urlsplit
+
+    from .display import safe_line
+
+    parts = urlsplit(url)
+    return safe_line(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
 
 
 def _is_timeout(error: BaseException) -> bool:
@@ -112,18 +154,62 @@ def _is_timeout(error: BaseException) -> bool:
     return isinstance(error, builtins.TimeoutError)
 
 
-def _limited(body: bytes, host: str) -> bytes:
-    if len(body) > _LARGEST:
-        raise AgentError(f"The answer of {host} is larger than {_LARGEST // 1024 // 1024} MB")
-    return body
+def _late(host: str) -> TimeoutError:
+    return TimeoutError(f"{host} did not answer within {_TIMEOUT:.0f} s")
 
 
-def _refused(status: int, body: bytes, host: str) -> AgentError:
-    from .display import safe_line
-    from .redaction import redact_text
+def _read(response: HTTPResponse, host: str, deadline: float) -> bytes:
+    """The body, piece by piece: the socket's limit is for each of them, ours is for all."""
+    from http.client import IncompleteRead
 
-    preview = safe_line(redact_text(body.decode("utf-8", "replace")), limit=_PREVIEW)
-    told = f": {preview}" if preview else ""
+    body = bytearray()
+    while piece := response.read1(65536):
+        body += piece
+        if len(body) > _LARGEST:
+            raise _too_large(host)
+        if time.monotonic() > deadline:
+            raise _late(host)
+    if response.length:  # less than was announced
+        raise IncompleteRead(b"", response.length)
+    return bytes(body)
+
+
+def _decoded(body: bytes, encoding: str | None, host: str) -> bytes:
+    """The body without its content encoding. None was asked for, but a proxy on the way may use gzip all the same."""
+    import zlib
+
+    name = (encoding or "identity").strip().lower()
+    if name == "identity":
+        return body
+    if name not in ("gzip", "x-gzip"):
+        raise AgentError(f"The answer of {host} is encoded in a way that was not asked for")
+    decoder = zlib.decompressobj(wbits=31)  # 31: gzip alone
+    try:
+        plain = decoder.decompress(body, _LARGEST + 1)
+    except zlib.error:
+        raise ConnectionError(f"The answer of {host} is damaged: it is no gzip") from None
+    if len(plain) > _LARGEST:
+        raise _too_large(host)
+    if not decoder.eof:
+        raise ConnectionError(f"The answer of {host} is damaged: its gzip ends too early")
+    return plain
+
+
+def _too_large(host: str) -> AgentError:
+    return AgentError(f"The answer of {host} is larger than {_LARGEST // 1024 // 1024} MB")
+
+
+def _error_body(error: Any) -> bytes:
+    """The beginning of a refusal's body, or nothing: the refusal itself is what counts."""
+    try:
+        body: bytes = error.read(4 * _PREVIEW)
+        return b"" if error.headers.get("Content-Encoding") else body
+    except Exception:
+        return b""
+
+
+def _refused(status: int, body: bytes, api_key: str, host: str) -> AgentError:
+    told = _told(body.decode("utf-8", "replace"), api_key)
     if status in (401, 403):
         return ApiKeyError(f"{host} refused the API key (HTTP {status}){told}")
     if status >= 500:
@@ -131,15 +217,29 @@ def _refused(status: int, body: bytes, host: str) -> AgentError:
     return AgentError(f"{host} answered HTTP {status}{told}")
 
 
-def _checked(body: bytes) -> str:
-    """The body as text when it is a JSON object that does not report a failure."""
+def _told(text: str, api_key: str) -> str:
+    """The service's own words after a colon, without the key and what else is recognised as secret."""
+    from .display import safe_line
+    from .redaction import redact_text
+
+    if len(api_key) >= _SHORTEST_KEY:  # a shorter one is a word that may stand in any text
+        text = text.replace(api_key, "<API key>")
+    text = redact_text(text)
+    preview = safe_line(text[:_PREVIEW], limit=_PREVIEW)[:_PREVIEW]
+    return f": {preview}" if preview else ""
+
+
+def _checked(body: bytes, api_key: str) -> str:
+    """The body as text when it is a JSON object that does not report a failure. A byte order mark is left out."""
     try:
-        text = body.decode("utf-8")
+        text = body.decode("utf-8-sig")
         value: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise AgentError("The server configuration that was received is not JSON") from None
     if not isinstance(value, dict):
         raise AgentError("The server configuration that was received is not a JSON object")
     if value.get("succeeded") is False:
-        raise AgentError("The service could not give a server configuration (it answered succeeded: false)")
+        message = value.get("message")
+        told = _told(message, api_key) if isinstance(message, str) else ""
+        raise AgentError(f"The service could not give a server configuration (it answered succeeded: false){told}")
     return text

@@ -43,7 +43,11 @@ def from_json(text: str, headers: Mapping[str, str]) -> list[Connection]:
 
 
 def entries(parsed: Any) -> list[tuple[str, Any]]:
-    """The entries of any of these forms, each with the name that it stands under, if it does."""
+    """The entries of any of these forms, each with the name that it stands under, if it does. null is none."""
+    return [(name, entry) for name, entry in _listed(parsed) if entry is not None]
+
+
+def _listed(parsed: Any) -> list[tuple[str, Any]]:
     if isinstance(parsed, Mapping):
         named = parsed.get("mcpServers", parsed.get("mcp_servers"))
         if isinstance(named, Mapping):
