@@ -142,7 +142,7 @@ def oauth(args: argparse.Namespace) -> Mapping[str, Any]:
     secret = variable(args.client_secret_env, "--client-secret-env") if args.client_secret_env else None
     limit = round(args.sign_in_timeout * 1000) if args.sign_in_timeout else None
     return {
-        "mode": "disabled" if args.no_sign_in else "auto",
+        "mode": "disabled" if args.no_sign_in else None,
         "scopes": args.scope,
         "client_id": args.client_id,
         "client_secret": secret,

@@ -1,7 +1,7 @@
 """Under which key a store keeps what a sign-in gave: one key for each protected server and kind of client.
 
-"https://host:8443/mcp#<hash>" is a token's key, "https://host:8443/mcp#<hash>/client" that of the client beside it. What
-stands before the "#" is the server's address, so that a person can sign out of a server.
+"https://host:8443/mcp#<hash>" is a token's key, "https://host:8443/mcp#<hash>/client" that of the client beside it.
+What stands before the "#" is the server's address, so that a person can sign out of a server.
 """
 
 from __future__ import annotations
