@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pexpect
 import pytest
 
+from gopher_mcp_python.cli import run as run_command
+from gopher_mcp_python.cli.failures import UsageError
 from tests.support import children
 from tests.support.canary import Canary
 from tests.support.servers import McpServer, click_allow
@@ -161,3 +165,37 @@ with status.Status(stream=os.fdopen(write, "w", 1)) as shown:
 os._exit(0)
 """
     children.python(program).check()
+
+
+# ---- signing in to the server itself ---------------------------------------------------------------------------------
+
+
+def _oauth(*arguments: str) -> Any:
+    parser = argparse.ArgumentParser()
+    run_command.add_parser(parser.add_subparsers())
+    args = parser.parse_args(["run", "https://host.test/mcp", "query", "--token-store", "memory", *arguments])
+    return run_command._create_options(args, lambda event: None).oauth
+
+
+def test_a_sign_in_is_left_to_the_server_unless_something_is_said() -> None:
+    oauth = _oauth()
+    given = {name for name, value in vars(oauth).items() if value is not None}
+    assert given == {"grant", "token_store"}
+
+
+def test_each_option_of_a_sign_in_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SECRET", "s3cret")
+    words = "--no-sign-in --scope mail --scope notes --client-id me --client-secret-env MY_SECRET --no-browser"
+    oauth = _oauth(*words.split(), "--redirect-uri", "http://localhost:8123/cb", "--sign-in-timeout", "2.5")
+    assert (oauth.mode, oauth.scopes, oauth.client_id, oauth.client_secret) == (
+        "disabled",
+        ["mail", "notes"],
+        "me",
+        "s3cret",
+    )
+    assert (oauth.redirect_uri, oauth.timeout_ms, oauth.open_browser) == ("http://localhost:8123/cb", 2500, False)
+
+
+def test_a_client_secret_that_is_not_there_is_named() -> None:
+    with pytest.raises(UsageError, match="--client-secret-env.*NO_SUCH_SECRET"):
+        _oauth("--client-id", "me", "--client-secret-env", "NO_SUCH_SECRET")
