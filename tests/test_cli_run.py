@@ -197,5 +197,5 @@ def test_each_option_of_a_sign_in_arrives(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_client_secret_that_is_not_there_is_named() -> None:
-    with pytest.raises(UsageError, match="--client-secret-env.*NO_SUCH_SECRET"):
+    with pytest.raises(UsageError, match=r"--client-secret-env.*NO_SUCH_SECRET"):
         _oauth("--client-id", "me", "--client-secret-env", "NO_SUCH_SECRET")
