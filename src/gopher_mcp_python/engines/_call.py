@@ -110,9 +110,6 @@ class LoopCall:
     def running(self) -> bool:
         return not self._done and self._attached
 
-    def belongs_to(self, thread: LoopThread) -> bool:
-        return self._thread is thread
-
     # ---- the loop's thread -----------------------------------------------------------------------------------------
 
     def _begin(self, main: Callable[[LoopCall], Coroutine[Any, Any, Any]]) -> None:

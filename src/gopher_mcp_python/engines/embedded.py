@@ -7,7 +7,6 @@ native library. `create` connects and lists the tools at once, so that a wrong a
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import itertools
 import os
 from dataclasses import replace
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 # Milliseconds that connecting to all servers and listing their tools may take; time in which a person is asked is free.
 CREATE_TIMEOUT_MS = 60_000
 _run_ids = itertools.count(1)
-# The runs that the current context is inside of: a handler that runs its own agent would wait for itself.
-_inside: contextvars.ContextVar[tuple[LoopCall, ...]] = contextvars.ContextVar("gopher_mcp_inside_runs", default=())
 
 
 def create(spec: CreateSpec) -> EngineAgent:
@@ -108,11 +105,10 @@ class EmbeddedAgent:
         self._wait(self._connect, CREATE_TIMEOUT_MS, f"connecting to {', '.join(map(place, connections))}"[:300])
 
     def run(self, query: str, timeout_ms: int) -> RunOutcome:
-        """See `EngineAgent.run`. AgentError also for a handler that runs its own agent, and in a forked child."""
+        """See `EngineAgent.run`. AgentError also on the agent's own loop, and in a forked child."""
         run = Run(next(_run_ids), query, self._provider, self._tools, self._spec.options.on_event)
 
         async def main(call: LoopCall) -> RunOutcome:
-            _inside.set((*_inside.get(), call))  # what this run brings about on the loop, it is inside of too
             async with self._turn:
                 with self._asker.serving(call), counting(call.clock):
                     self._asker.asked = False
@@ -129,7 +125,6 @@ class EmbeddedAgent:
         self._refuse_if_it_would_hang()
         call = self._thread.start(main)
         call.set_timeout(timeout_ms)
-        token = _inside.set((*_inside.get(), call))
         try:
             drive(call, self._spec.elicitor, what=what)
             return call.outcome()
@@ -138,7 +133,6 @@ class EmbeddedAgent:
                 raise AgentError(f"Agent has been disposed while {what} was under way") from None
             raise
         finally:
-            _inside.reset(token)
             for pending in call.untaken():
                 self._asker.hand_to_helper(pending)
             call.leave()
@@ -148,8 +142,7 @@ class EmbeddedAgent:
             raise AgentError("this agent was made before the process forked; make a new one in the child")
         if self._thread.closed:
             raise AgentError("Agent has been disposed")
-        mine = any(call.running and call.belongs_to(self._thread) for call in _inside.get())
-        if mine or self._thread.is_current():
+        if self._thread.is_current():  # an event callback in a context that is not its run's
             raise AgentError("a handler or an event callback can't run its own agent: it would wait for itself")
 
     async def _connect(self, call: LoopCall) -> None:
