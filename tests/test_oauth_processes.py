@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,27 +33,15 @@ except gopher.AgentError as error:
 Run = Callable[..., children.Ended]
 
 
-@pytest.fixture(scope="module")
-def _idp() -> Iterator[IdentityProvider]:
-    with IdentityProvider() as idp:
-        yield idp
-
-
-@pytest.fixture(scope="module")
-def _server(_idp: IdentityProvider) -> Iterator[ProtectedServer]:
-    with ProtectedServer(_idp) as server:
-        yield server
+@pytest.fixture
+def idp(identity_provider: IdentityProvider, canary: Any) -> IdentityProvider:
+    canary.allow_shown(f"{identity_provider.base}/authorize", exact=False)
+    return identity_provider.reset()
 
 
 @pytest.fixture
-def idp(_idp: IdentityProvider, canary: Any) -> IdentityProvider:
-    canary.allow_shown(f"{_idp.base}/authorize", exact=False)
-    return _idp.reset()
-
-
-@pytest.fixture
-def server(_server: ProtectedServer, idp: IdentityProvider) -> ProtectedServer:
-    return _server.reset()
+def server(protected_server: ProtectedServer, idp: IdentityProvider) -> ProtectedServer:
+    return protected_server.reset()
 
 
 def homes(folder: Path) -> dict[str, str]:
@@ -138,6 +126,38 @@ def test_two_processes_at_once_with_a_rotating_token(run: Run, idp: IdentityProv
         thread.join(90)
     assert ["plain: ok" in one.check().out for one in ended] == [True, True]
     assert idp.count("reuse") == 0 and idp.count("authorize") == 1
+
+
+LEAVING = """
+import pathlib, sys, threading, time
+import gopher_mcp_python as gopher
+url, flag = sys.argv[1:]
+create = gopher.GopherAgent.create_with_url
+threading.Thread(target=create, args=("DirectProvider", "m", url, {"engine": "embedded"}), daemon=True).start()
+while not pathlib.Path(flag).exists():
+    time.sleep(0.01)
+"""
+
+
+def test_a_program_that_ends_during_a_refresh_keeps_the_new_token(
+    run: Run, idp: IdentityProvider, server: ProtectedServer, tmp_path: Path
+) -> None:
+    """The old one is worth nothing any more; threads of an executor could not store the new one by then."""
+    store = {"GOPHER_MCP_TOKEN_STORE": "file"}
+    run(EMBEDDED, "using plain", **store).check()
+    idp.expire_access_tokens()
+    hold, flag, ended = idp.hold("refresh"), tmp_path / "leave", []
+    command = [sys.executable, "-c", LEAVING, server.url, str(flag)]
+    thread = threading.Thread(target=lambda: ended.append(children.run(command, env={**homes(tmp_path), **store})))
+    thread.start()
+    hold.wait_reached(60)
+    flag.touch()
+    threading.Event().wait(0.3)  # for the program to be on its way out
+    hold.release()
+    thread.join(60)
+    ended[0].check()
+    assert "plain: ok" in run(EMBEDDED, "using plain", **store).check().out
+    assert idp.count("authorize") == 1 and idp.count("reuse") == 0
 
 
 def test_logout_forgets_the_token(run: Run, server: ProtectedServer, idp: IdentityProvider, tmp_path: Path) -> None:

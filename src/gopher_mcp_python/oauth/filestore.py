@@ -6,13 +6,14 @@ Reading takes no lock, since the file is only ever replaced as a whole; changing
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from ..awaiting import on_a_thread
 from ..oauth_options import GopherAgentTokenRecord
 from .privatefile import FILE_VARIABLE, locked, make_folder, read_private, write_private
 from .sealing import KEY_BYTES, Damaged, Envelope, KeyKind, TooNew, WrongKey, from_passphrase, new_salt
@@ -64,22 +65,22 @@ class FileTokenStore(SharedByCopies):
 
     async def get(self, key: str) -> GopherAgentTokenRecord | None:
         """The record under `key`; None when there is none."""
-        records = await asyncio.to_thread(self._read)
+        records = await on_a_thread(self._read)
         return record_from(records[key]) if key in records else None
 
     async def set(self, key: str, token: GopherAgentTokenRecord) -> None:
         """Stores the record; it is on the disk afterwards. Raises also TypeError when it is none, ValueError when its
         values can't be kept."""
         fields = record_fields(key, token)
-        await asyncio.to_thread(self._change, lambda records: records.update({key: fields}))
+        await on_a_thread(partial(self._change, lambda records: records.update({key: fields})))
 
     async def delete(self, key: str) -> None:
         """Removes the record under `key`, if there is one."""
-        await asyncio.to_thread(self._change, lambda records: records.pop(key, None))
+        await on_a_thread(partial(self._change, lambda records: records.pop(key, None)))
 
     async def keys(self) -> list[str]:
         """The keys of all records, sorted."""
-        return sorted(await asyncio.to_thread(self._read))
+        return sorted(await on_a_thread(self._read))
 
     async def clear(self) -> int:
         """Removes everything; returns how many records there were."""
@@ -89,7 +90,7 @@ class FileTokenStore(SharedByCopies):
             records.clear()
             return count
 
-        return await asyncio.to_thread(self._change, empty)
+        return await on_a_thread(partial(self._change, empty))
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         if self._key.is_given:

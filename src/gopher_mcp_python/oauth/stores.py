@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ..awaiting import on_a_thread
 from ..errors import AgentError
 from ..oauth_options import TOKEN_STORE_NAMES, GopherAgentTokenRecord, GopherAgentTokenStore
 
@@ -134,9 +135,7 @@ class KeyringOrFileTokenStore(SharedByCopies):
     async def chosen(self) -> ListingTokenStore:
         """The store behind this one. Two first users at once both find the same."""
         if self._chosen is None:
-            import asyncio
-
-            usable = await asyncio.to_thread(_keyring_store().is_usable)
+            usable = await on_a_thread(_keyring_store().is_usable)
             self._chosen = _keyring_store() if usable else _file_store()
         return self._chosen
 
@@ -152,13 +151,11 @@ async def one_process(store: GopherAgentTokenStore) -> AsyncIterator[None]:
     if place is None:
         yield
         return
-    import asyncio
-
     from .privatefile import locked
 
     lock = locked(place)
     try:
-        await asyncio.to_thread(lock.__enter__)
+        await on_a_thread(lock.__enter__, discard=lambda _: lock.__exit__(None, None, None))
     except TokenStoreError:  # a disk that is read-only, a process that hangs: better a refresh without it than none
         yield
         return
