@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import canary as canary_plugin
 from tests.support import guards, vendor
+from tests.support.oauth_fixtures import browser, identity_provider, protected_server, world  # noqa: F401
 from tests.support.scripted_llm import ScriptedModel
 from tests.support.servers import McpServer
 from tests.support.stores import limited_keyring, token_home  # noqa: F401  # fixtures

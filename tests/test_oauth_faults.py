@@ -15,7 +15,7 @@ from gopher_mcp_python import AgentError
 from gopher_mcp_python.oauth import http, signin
 from gopher_mcp_python.oauth.errors import SignInError
 from tests.support import fault_proxy as faults
-from tests.support.browsing import Browser, World, plant_client_secrets
+from tests.support.browsing import Browser, World
 from tests.support.fault_proxy import Fault, FaultProxy
 from tests.support.hosting import closed_port
 from tests.support.idp import IdentityProvider
@@ -79,38 +79,28 @@ class Between:
 
 
 @pytest.fixture(scope="module")
-def _idp() -> Iterator[IdentityProvider]:
-    with IdentityProvider() as idp:
-        yield idp
-
-
-@pytest.fixture(scope="module")
-def _server(_idp: IdentityProvider) -> Iterator[ProtectedServer]:
-    with ProtectedServer(_idp) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def _proxies(_idp: IdentityProvider, _server: ProtectedServer) -> Iterator[tuple[FaultProxy, FaultProxy]]:
-    with FaultProxy(_idp.base) as provider, FaultProxy(_server.base) as server:
+def _proxies(
+    identity_provider: IdentityProvider, protected_server: ProtectedServer
+) -> Iterator[tuple[FaultProxy, FaultProxy]]:
+    with FaultProxy(identity_provider.base) as provider, FaultProxy(protected_server.base) as server:
         yield provider, server
 
 
 @pytest.fixture
 def between(
-    _idp: IdentityProvider, _server: ProtectedServer, _proxies: tuple[FaultProxy, FaultProxy],
-    monkeypatch: pytest.MonkeyPatch, canary: Any,
-) -> Iterator[Between]:  # fmt: skip
-    plant_client_secrets(monkeypatch)
-    browser = Browser(monkeypatch)
+    identity_provider: IdentityProvider,
+    protected_server: ProtectedServer,
+    _proxies: tuple[FaultProxy, FaultProxy],
+    browser: Browser,
+    canary: Any,
+) -> Iterator[Between]:
     provider, server = _proxies
     canary.allow_shown(f"{provider.base}/authorize", exact=False)
-    world = World(_idp.reset(), _server.reset(authorization_servers=(provider.base,)), browser)
+    world = World(identity_provider.reset(), protected_server.reset(authorization_servers=(provider.base,)), browser)
     made = Between(world, provider, server)
     made.heal()
     yield made
     made.heal()
-    browser.close()
 
 
 def test_nothing_broken(between: Between) -> None:

@@ -5,43 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from gopher_mcp_python import AgentError, GopherAgent, GopherAgentTokenRecord
 from gopher_mcp_python.oauth.errors import SignInError
-from tests.support.browsing import Browser, Person, World, plant_client_secrets
+from tests.support.browsing import Person, World
 from tests.support.fault_proxy import FaultProxy, redirect
-from tests.support.idp import IdentityProvider
 from tests.support.protected import ProtectedServer
-
-
-@pytest.fixture(scope="module")
-def _idp() -> Iterator[IdentityProvider]:
-    with IdentityProvider() as idp:
-        yield idp
-
-
-@pytest.fixture(scope="module")
-def _server(_idp: IdentityProvider) -> Iterator[ProtectedServer]:
-    with ProtectedServer(_idp) as server:
-        yield server
-
-
-@pytest.fixture
-def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
-    plant_client_secrets(monkeypatch)
-    browser = Browser(monkeypatch)
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def world(_idp: IdentityProvider, _server: ProtectedServer, browser: Browser, canary: Any) -> World:
-    canary.allow_shown(f"{_idp.base}/authorize", exact=False)
-    return World(_idp.reset(), _server.reset(), browser)
 
 
 def refused(world: World, **oauth: Any) -> SignInError:

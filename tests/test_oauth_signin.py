@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,40 +19,13 @@ import pytest
 
 from gopher_mcp_python import AgentError, GopherAgent, MemoryTokenStore
 from gopher_mcp_python.oauth.errors import SignInError
-from tests.support.browsing import Browser, FakeTime, Person, World, plant_client_secrets
+from tests.support.browsing import FakeTime, Person, World
 from tests.support.fault_proxy import FaultProxy, status
 from tests.support.idp import IdentityProvider
 from tests.support.protected import ProtectedServer
 
 OAUTH, OIDC = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
 QUICKLY = {"timeout_ms": 400}  # for a person who does not come back
-
-
-@pytest.fixture(scope="module")
-def _idp() -> Iterator[IdentityProvider]:
-    with IdentityProvider() as idp:
-        yield idp
-
-
-@pytest.fixture(scope="module")
-def _server(_idp: IdentityProvider) -> Iterator[ProtectedServer]:
-    with ProtectedServer(_idp) as server:
-        yield server
-
-
-@pytest.fixture
-def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
-    plant_client_secrets(monkeypatch)
-    browser = Browser(monkeypatch)
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def world(_idp: IdentityProvider, _server: ProtectedServer, browser: Browser, canary: Any) -> World:
-    for path in ("/authorize", "/tenant1/authorize"):
-        canary.allow_shown(_idp.base + path, exact=False)
-    return World(_idp.reset(), _server.reset(), browser)
 
 
 def refused(world: World, url: str | None = None, **oauth: Any) -> SignInError:
@@ -360,6 +333,15 @@ def test_scopes_that_are_asked_for(
     world.idp.reset(**idp)
     world.whoami(**oauth)
     assert world.idp.events("authorize")[0]["scope"] == asked
+
+
+def test_tokens_are_not_shared_between_scopes_and_clients(world: World) -> None:
+    world.idp.add_client("app-1")
+    for oauth in ({}, {"scopes": ["mcp"]}, {"scopes": ["files", "mcp"]}, {"client_id": "app-1"}):
+        told = [world.whoami(**oauth)["scopes"] for _ in range(2)]
+        assert told[0] == told[1] == oauth.get("scopes", ["mcp"])
+    assert world.whoami(scopes=["mcp", "files"])["scopes"] == ["files", "mcp"], "the same ones in another order"
+    assert world.sign_ins() == 4 and len(world.keys()) == 4
 
 
 def test_offline_access_brings_the_refresh_token(world: World) -> None:

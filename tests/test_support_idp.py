@@ -37,26 +37,14 @@ VERIFIER = "v" * 50
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
 
 
-@pytest.fixture(scope="module")
-def _idp() -> Iterator[IdentityProvider]:
-    with IdentityProvider() as idp:
-        yield idp
+@pytest.fixture
+def idp(identity_provider: IdentityProvider) -> IdentityProvider:
+    return identity_provider.reset()
 
 
 @pytest.fixture
-def idp(_idp: IdentityProvider) -> IdentityProvider:
-    return _idp.reset()
-
-
-@pytest.fixture(scope="module")
-def _server(_idp: IdentityProvider) -> Iterator[ProtectedServer]:
-    with ProtectedServer(_idp) as server:
-        yield server
-
-
-@pytest.fixture
-def server(_server: ProtectedServer, idp: IdentityProvider) -> ProtectedServer:
-    return _server.reset()
+def server(protected_server: ProtectedServer, idp: IdentityProvider) -> ProtectedServer:
+    return protected_server.reset()
 
 
 @pytest.fixture
@@ -425,8 +413,8 @@ PLACE = "/.well-known/oauth-authorization-server"
 
 
 @pytest.fixture(scope="module")
-def _proxy(_idp: IdentityProvider) -> Iterator[FaultProxy]:
-    with FaultProxy(_idp.base) as proxy:
+def _proxy(identity_provider: IdentityProvider) -> Iterator[FaultProxy]:
+    with FaultProxy(identity_provider.base) as proxy:
         yield proxy
 
 
