@@ -10,13 +10,16 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextvars
+import copy
 import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
+
+from ..errors import AgentError
 
 __all__ = ["Flight", "alone", "join", "join_blocking"]
 
@@ -40,7 +43,7 @@ class Flight:
     def __init__(self, key: Any) -> None:
         self.key = key
         self.waiting = 0
-        self.future: Future[Any] = Future()
+        self.future: Future[tuple[Any, BaseException | None]] = Future()  # the result, or what was raised
         self.future.set_running_or_notify_cancel()  # so that no waiter's cancellation cancels it for all
         self.abandoned = False
         self._unbreakable = False
@@ -53,8 +56,11 @@ class Flight:
 
     @contextmanager
     def unbreakable(self) -> Iterator[None]:
-        """While open the flight goes on without anybody who waits; it ends after it then."""
+        """While open the flight goes on without anybody who waits; it ends after it then. It ends before it when they
+        have left already: the cancellation that is on its way would come in the middle."""
         with _state.lock:
+            if self.abandoned:
+                raise asyncio.CancelledError
             self._unbreakable = True
         try:
             yield
@@ -92,10 +98,7 @@ class Flight:
                 if _state.flights.get(self.key) is self:
                     del _state.flights[self.key]
             loop.close()
-        if error is not None:
-            self.future.set_exception(error)
-        else:
-            self.future.set_result(result)
+        self.future.set_result((result, error))
 
 
 def _outcome(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> tuple[Any, BaseException | None]:
@@ -104,14 +107,14 @@ def _outcome(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> tuple[
     except asyncio.CancelledError:
         return None, asyncio.CancelledError()
     except BaseException as error:  # handed to those who wait
-        return None, error
+        return None, _own(error)
 
 
 async def join(key: Any, main: Main) -> Any:
     """The result of the flight of that key, which is started unless there is one. Raises what it raised."""
     flight = _enter(key, main)
     try:
-        return await asyncio.wrap_future(flight.future)
+        return _given(*await asyncio.wrap_future(flight.future))
     finally:
         _leave(flight)
 
@@ -122,16 +125,23 @@ def join_blocking(key: Any, main: Main, check: Callable[[], None]) -> Any:
     try:
         while True:
             check()
-            if flight.future.done() or _done_within(flight.future, _LOOK_EVERY):
-                return flight.future.result()
+            if wait((flight.future,), _LOOK_EVERY).done:
+                return _given(*flight.future.result())
     finally:
         _leave(flight)
 
 
-def _done_within(future: Future[Any], seconds: float) -> bool:
-    done = threading.Event()
-    future.add_done_callback(lambda _: done.set())
-    return done.wait(seconds)
+def _given(result: Any, error: BaseException | None) -> Any:
+    """What one of those who wait gets."""
+    if error is None:
+        return result
+    raise _own(error)
+
+
+def _own(error: BaseException) -> BaseException:
+    """An error for one alone: threads that raise the same object write into one traceback and keep each other's frames
+    alive, and those of the flight, which hold codes and tokens. Its text says enough."""
+    return copy.copy(error) if isinstance(error, AgentError) else error
 
 
 def _enter(key: Any, main: Main) -> Flight:
