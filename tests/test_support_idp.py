@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import secrets
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -25,7 +26,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
-from tests.support import fault_proxy
+from tests.support import children, fault_proxy
 from tests.support.browsing import Browser, plant_client_secrets
 from tests.support.fault_proxy import FaultProxy
 from tests.support.hosting import closed_port
@@ -232,6 +233,25 @@ def test_clients_authenticate_as_registered(idp: IdentityProvider, method: str) 
     assert [entry["method"] for entry in idp.events("token")] == [method]
 
 
+def test_a_client_signs_in_by_itself(idp: IdentityProvider) -> None:
+    client = idp.add_client("job", method="client_secret_post")
+    form = {"grant_type": "client_credentials", "client_id": "job", "client_secret": str(client.secret)}
+    status, reply = fetch(f"{idp.issuer}/token", form)
+    assert status == 200 and "refresh_token" not in reply
+    issued = idp.introspect(reply["access_token"])
+    assert issued and issued.grant.subject == "job"
+    idp.add_client("public")
+    assert fetch(f"{idp.issuer}/token", {**form, "client_id": "public", "client_secret": ""})[0] != 200
+
+
+def test_replies_and_descriptions_are_what_was_set(idp: IdentityProvider, app: Client) -> None:
+    idp.settings.reply_members = {"token_type": "mac", "scope": None}
+    reply = redeem(idp, code_of(idp))[1]
+    assert reply["token_type"] == "mac" and "scope" not in reply
+    idp.settings.error_description = "not {secrets}!"
+    assert redeem(idp, "c-1")[1]["error_description"] == f"not c-1   {VERIFIER} !"
+
+
 def test_revocation(idp: IdentityProvider, app: Client) -> None:
     reply = redeem(idp, code_of(idp))[1]
     assert fetch(f"{idp.issuer}/revoke", {"token": reply["refresh_token"], "client_id": "app-1"})[0] == 200
@@ -380,6 +400,31 @@ def test_tokens_for_another_server_are_refused(idp: IdentityProvider, server: Pr
         token = idp.tokens_for(client, resource=resource)["access_token"]
         got, _ = fetch(server.url, {}, Authorization=f"Bearer {token}", Accept="application/json, text/event-stream")
         assert (got == 401) == (status == 401), resource
+
+
+def test_some_messages_may_need_no_token(server: ProtectedServer) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    with httpx2.Client(trust_env=False, headers={"Accept": "application/json, text/event-stream"}) as client:
+        assert client.post(server.url, json=message).status_code == 401
+        server.settings.challenge_header = "Basic"
+        assert client.post(server.url, json=message).headers["www-authenticate"] == "Basic"
+        server.settings.open = ("ping",)
+        assert client.post(server.url, json=message).status_code not in (401, 403)
+    assert server.refusals() == 2
+
+
+def test_as_a_process() -> None:
+    """What the terminal tests and the benchmarks start."""
+    argv = [sys.executable, "-m", "tests.support.idp", "--servers", "2", "--set", 'consent="page"']
+    process, told = children.start_server(argv)
+    try:
+        assert len(told["urls"]) == 2 and fetch(told["url"], {})[0] == 401
+        status, document = fetch(told["issuer"] + PLACE)
+        assert status == 200 and document["authorization_endpoint"] == told["authorize"]
+        log = httpx2.get(told["log"], trust_env=False).json()
+        assert [entry["path"] for entry in log] == [PLACE]
+    finally:
+        children.stop(process)
 
 
 def test_a_held_step_waits_for_the_test(idp: IdentityProvider, app: Client) -> None:
