@@ -114,7 +114,9 @@ class Flow:
         async def come_back() -> AuthorizationCodeResult:
             try:
                 self._name_issuer(provider.context)
+                self._check_issuer(provider.context.oauth_metadata)
                 self._check_discovered(provider.context)
+                self._http.refuse_unencrypted(pages[-1])
                 check_pkce(provider)
                 choose_method(provider)
                 code, state, iss = await person(pages[-1])
@@ -227,14 +229,14 @@ class Flow:
         )
 
     def _check_issuer(self, metadata: OAuthMetadata | None) -> None:
-        """Credentials go to the server that they were registered with, whatever the MCP server says."""
+        """Credentials and people go to the server that the caller named, whatever the MCP server says."""
         wanted = self._options.issuer
         if wanted is None:
             return
         if metadata is None or str(metadata.issuer).rstrip("/") != wanted.rstrip("/"):
             raise SignInError(
                 f"{host_of(self._url)} leads to another authorization server than the oauth option issuer names "
-                f"({host_of(wanted)}): the client's credentials were not sent",
+                f"({host_of(wanted)}): nothing was opened, and the client's credentials were not sent",
                 "misconfigured",
             )
 

@@ -59,16 +59,21 @@ class Http:
     ) -> None:
         await self._client.__aexit__(kind, error, traceback)
 
+    def refuse_unencrypted(self, url: str) -> None:
+        """MCP 2025-11-25, "Communication Security", where the MCP server keeps to it. Raises SignInError."""
+        if self._encrypted_only and urlsplit(url).scheme != "https":
+            raise SignInError(
+                f"The MCP server is reached by https, but its sign-in leads to {host_of(url)} without encryption: "
+                "nothing was sent or opened there",
+                "misconfigured",
+            )
+
     async def send(self, request: httpx2.Request) -> httpx2.Response:
         """The whole answer. Raises SignInError when there is none, or it is larger than any such answer is."""
         self.last, self.answer, self.browser_was_last = request, None, False
         self.keep_secret(*_secrets_in(request))
         host = host_of(str(request.url))
-        if self._encrypted_only and request.url.scheme != "https":
-            raise SignInError(
-                f"The MCP server is reached by https, but its sign-in leads to {host} without encryption: not sent",
-                "misconfigured",
-            )
+        self.refuse_unencrypted(str(request.url))
         # Set here as the SDK builds its requests without a client, so without any time limit.
         request.extensions = {**request.extensions, "timeout": httpx2.Timeout(REQUEST_SECONDS).as_dict()}
         try:

@@ -1,0 +1,106 @@
+"""Sign-ins that somebody could be harmed by: wrong authorization servers, stores that fail, people asked for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from gopher_mcp_python.oauth.challenge import Challenge
+from gopher_mcp_python.oauth.errors import SignInError
+from gopher_mcp_python.oauth.http import Http
+from gopher_mcp_python.oauth_options import GopherAgentOAuthOptions
+from tests.support.browsing import Browser, World, plant_client_secrets
+from tests.support.idp import IdentityProvider
+from tests.support.protected import ProtectedServer
+
+
+@pytest.fixture(scope="module")
+def _idp() -> Iterator[IdentityProvider]:
+    with IdentityProvider() as idp:
+        yield idp
+
+
+@pytest.fixture(scope="module")
+def _server(_idp: IdentityProvider) -> Iterator[ProtectedServer]:
+    with ProtectedServer(_idp) as server:
+        yield server
+
+
+@pytest.fixture
+def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
+    plant_client_secrets(monkeypatch)
+    browser = Browser(monkeypatch)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def world(_idp: IdentityProvider, _server: ProtectedServer, browser: Browser, canary: Any) -> World:
+    canary.allow_shown(f"{_idp.base}/authorize", exact=False)
+    return World(_idp.reset(), _server.reset(), browser)
+
+
+# ---- wrong authorization servers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("registers", [False, True])
+def test_nobody_is_sent_to_another_authorization_server_than_the_one_named(world: World, registers: bool) -> None:
+    """The person would type their password into a page of somebody else's choice."""
+    world.idp.add_client("desk")
+    client = {} if registers else {"client_id": "desk"}
+    with pytest.raises(SignInError) as caught:
+        world.create(issuer="https://login.example.test", **client)
+    assert caught.value.reason == "misconfigured" and "login.example.test" in str(caught.value)
+    assert world.browser.visits == [] and world.idp.count("register") == 0
+    world.nothing_is_kept()
+
+
+class Scripted(Http):
+    """The servers of a sign-in by https, without a network."""
+
+    def __init__(self, server: str, answers: dict[str, Any]) -> None:
+        super().__init__(server)
+        self.answers = answers
+
+    async def send(self, request: httpx2.Request) -> httpx2.Response:
+        self.last = request
+        facts = self.answers.get(str(request.url))
+        self.answer = httpx2.Response(404 if facts is None else 200, json=facts, request=request)
+        return self.answer
+
+
+def test_a_page_without_encryption_is_not_opened_for_an_https_server() -> None:
+    """MCP 2025-11-25, "Communication Security": all authorization server endpoints MUST be served over HTTPS."""
+    from gopher_mcp_python.oauth.flow import Flow
+
+    server, issuer = "https://mcp.example.test/mcp", "https://login.example.test"
+    answers = {
+        "https://mcp.example.test/.well-known/oauth-protected-resource/mcp": {
+            "resource": server,
+            "authorization_servers": [issuer],
+        },
+        f"{issuer}/.well-known/oauth-authorization-server": {
+            "issuer": issuer,
+            "authorization_endpoint": "http://login.example.test/authorize",
+            "token_endpoint": f"{issuer}/token",
+            "code_challenge_methods_supported": ["S256"],
+        },
+    }
+    opened: list[str] = []
+
+    async def person(url: str) -> tuple[str, str | None, str | None]:
+        opened.append(url)
+        raise SignInError("enough", "cancelled")
+
+    async def sign_in() -> None:
+        async with Scripted(server, answers) as http:
+            flow = Flow(server, GopherAgentOAuthOptions(client_id="desk"), None, http)
+            await flow.sign_in(Challenge(401), "http://127.0.0.1:1/callback", person)
+
+    with pytest.raises(SignInError) as caught:
+        asyncio.run(sign_in())
+    assert opened == [] and caught.value.reason == "misconfigured" and "without encryption" in str(caught.value)
