@@ -6,6 +6,7 @@
 #
 # Needs python3 (3.10+) with venv, its headers and a C compiler; says what is missing. All else goes into .venv by pip.
 # PYTHON=python3.12 make test   takes another interpreter.  VENV=folder   puts the environment elsewhere.
+# JOBS=1 make test              runs that many tests at a time (default: one for each processor, at most four).
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
@@ -17,7 +18,10 @@ bin := $(VENV)/bin
 pip := $(bin)/python -m pip --disable-pip-version-check -qq
 # On Linux x86-64 the vendor's library can be had, so there its tests fail rather than skip.
 native := $(shell [ "$$(uname -sm)" = "Linux x86_64" ] && echo 1 || echo 0)
-run_tests = GOPHER_MCP_REQUIRE_NATIVE=$${GOPHER_MCP_REQUIRE_NATIVE:-$(native)} $(bin)/python -m pytest
+# Most tests wait more than they compute. A file stays together, as its tests share a server. JOBS=0: one process.
+JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); [ $$n -gt 4 ] && n=4; echo $$n)
+run_tests = GOPHER_MCP_REQUIRE_NATIVE=$${GOPHER_MCP_REQUIRE_NATIVE:-$(native)} \
+	$(bin)/python -m pytest -n $(JOBS) --dist loadfile
 
 help:
 	@sed -n -e 's/^# \{0,1\}//p' -e '/^PYTHON/q' Makefile
