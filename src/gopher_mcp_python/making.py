@@ -150,6 +150,9 @@ def _create(choice: Choice, spec: CreateSpec) -> EngineAgent:
         from .engines.native import create as create_native
 
         return create_native(spec)
+    from .sdk_import import load
+
+    load("gopher_mcp_python.engines.embedded", "mcp.client.streamable_http")
     from .engines.embedded import create as create_embedded
 
     return create_embedded(spec)

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 
+from ..toolset.tls import shared_context
 from .debug import debug
 from .errors import SignInError
 
@@ -30,7 +31,9 @@ class Http:
 
     def __init__(self, server_url: str) -> None:
         self._encrypted_only = urlsplit(server_url).scheme == "https"
-        self._client = httpx2.AsyncClient(timeout=httpx2.Timeout(REQUEST_SECONDS), follow_redirects=False)
+        self._client = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(REQUEST_SECONDS), follow_redirects=False, verify=shared_context()
+        )
         self.last: httpx2.Request | None = None
         self.answer: httpx2.Response | None = None
         self.browser_was_last = self.unwell = False

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from ..display import safe_line
 from ..errors import AgentError
+from ..sdk_import import load
 from ..toolset.clock import PausableClock
 from ..toolset.errors import CallTimeoutError
 from . import flights, grants
@@ -52,6 +53,7 @@ class ServerSignIn:
         self._store = store
         self._key = token_key(url, options)
         self._grant: Grant | None = None
+        self._looked = False  # for what the store has
         self._tried: set[str] = set()  # scopes that were asked for in a step-up already
 
     async def current(self, *, renew: bool = True) -> Grant | None:
@@ -62,8 +64,9 @@ class ServerSignIn:
 
         Raises SignInError when a refresh could not be tried.
         """
-        if self._grant is None:
+        if self._grant is None and not self._looked:  # once: a server that wants no token is asked all the time
             self._grant = await grants.load(self._store, self._key)
+            self._looked = True
         grant = self._grant
         if renew and grant is not None and grant.expired and grant.renewable:
             return await self._refresh(grant.token)
@@ -154,6 +157,7 @@ class ServerSignIn:
 
     async def _refreshed(self, prior: Grant, http: Http) -> Grant | None:
         """None when the refresh token is not good any more and nobody has put another one into the store."""
+        load("gopher_mcp_python.oauth.flow")
         from .flow import Flow
 
         try:
@@ -170,6 +174,7 @@ class ServerSignIn:
         return grant
 
     async def _signed_in(self, prior: Grant | None, challenge: Challenge, http: Http, clock: PausableClock) -> Grant:
+        load("gopher_mcp_python.oauth.flow")
         from .flow import Flow
 
         flow = Flow(self._url, self._options, prior, http)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
+from ..sdk_import import load
 from .record import current_record
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Farewell:
 async def open_transport(connection: Connection, farewell: Farewell) -> AsyncIterator[tuple[Any, Any]]:
     """Opens the transport and yields its (read, write) streams; closes everything it opened."""
     if isinstance(connection, StdioConnection):
+        load("mcp.client.stdio")
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
         parameters = StdioServerParameters(
@@ -118,6 +120,7 @@ async def open_transport(connection: Connection, farewell: Farewell) -> AsyncIte
         async with stdio_client(parameters) as streams:
             yield streams
     elif connection.transport == "sse":
+        load("mcp.client.sse")
         from mcp.client.sse import sse_client
 
         def client_factory(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
@@ -126,6 +129,7 @@ async def open_transport(connection: Connection, farewell: Farewell) -> AsyncIte
         async with sse_client(connection.url, httpx_client_factory=client_factory) as streams:
             yield streams
     else:
+        load("mcp.client.streamable_http")
         from mcp.client.streamable_http import streamable_http_client
 
         # The SDK's own goodbye has no time limit and logs a refusal as a warning, so it is said here.
@@ -144,10 +148,13 @@ def http_client(connection: HttpConnection, *hooks: Callable[[Any], Awaitable[No
     """The HTTP client of one connection: its headers, no read limit, and an eye on what each answer's status is."""
     import httpx2
 
+    from .tls import shared_context
+
     return httpx2.AsyncClient(
         # As bytes: the client itself takes no more than ASCII.
         headers=[(name.encode(), value.encode()) for name, value in connection.headers.items()],
         auth=connection.auth,
+        verify=shared_context(),
         timeout=httpx2.Timeout(HTTP_TIMEOUT_SECONDS, read=None),
         event_hooks={"request": [_limit_receipt], "response": [_note_status, *hooks]},
     )

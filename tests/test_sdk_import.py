@@ -1,0 +1,176 @@
+"""The SDK's client is imported without its server, and a program notices nothing of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import children
+
+LOAD = (
+    "import gc, json, pickle, sys, threading, importlib, types\n"
+    "from gopher_mcp_python.sdk_import import load\n"
+    "before = list(sys.meta_path)\n"
+    "load('gopher_mcp_python.engines.embedded', 'mcp.client.streamable_http')\n"
+)
+
+
+def told(code: str, **options: Any) -> Any:
+    """What a program prints last, as JSON."""
+    return json.loads(children.python(code, **options).check().out.splitlines()[-1])
+
+
+def test_neither_the_server_nor_the_packages_are_imported() -> None:
+    names = set(told(LOAD + "print(json.dumps(sorted(sys.modules)))"))
+    assert {"mcp.client.session", "mcp.client.streamable_http", "gopher_mcp_python.engines.embedded"} <= names
+    assert not [name for name in names if name.startswith(("mcp.server", "starlette", "uvicorn"))]
+    assert not {"mcp", "mcp.client"} & names
+
+
+@pytest.mark.parametrize("state", ["enable", "disable"])
+def test_the_collector_is_as_it_was(state: str) -> None:
+    begin = f"import gc; gc.{state}()\n"
+    assert told(begin + LOAD + "print(json.dumps(gc.isenabled()))") is (state == "enable")
+    failing = "\ntry: load('mcp.client.nothing')\nexcept ModuleNotFoundError: print(json.dumps(gc.isenabled()))"
+    assert told(begin + LOAD + failing) is (state == "enable")
+
+
+# What a program does with the SDK; run with and without us before it.
+USE = """
+import importlib, json, pickle, sys, types
+import mcp
+import mcp.server
+from mcp import ClientSession, types as aliased
+from mcp.client import session as by_package
+import mcp.client.session as by_path
+from mcp.client import *
+from mcp.shared.exceptions import MCPError
+facts = {
+    "kinds": [type(mcp) is types.ModuleType, type(mcp.client) is types.ModuleType],
+    "names": [sorted(dir(mcp)), sorted(vars(mcp)), sorted(mcp.__all__), sorted(set(dir(mcp.client)))],
+    "same": [
+        by_package is by_path is sys.modules["mcp.client.session"] is mcp.client.session,
+        ClientSession is by_path.ClientSession is mcp.client.ClientSession,
+        mcp.MCPError is MCPError, mcp.client.client.ClientSession is ClientSession, aliased is mcp.types,
+        Client is mcp.Client,
+    ],
+    "loaders": [type(one).__name__ for one in (mcp.__loader__, mcp.__spec__.loader, mcp.client.__loader__)],
+    "files": [mcp.__file__, mcp.__spec__.origin, list(mcp.__path__), mcp.client.__file__],
+    "pickled": pickle.loads(pickle.dumps(ClientSession)) is ClientSession,
+    "reloaded": [importlib.reload(one) is one for one in (mcp, mcp.client)] + [mcp.ClientSession is ClientSession],
+    "finders": [getattr(finder, "__name__", type(finder).__name__) for finder in sys.meta_path],
+}
+print(json.dumps(facts))
+"""
+
+
+def test_a_program_that_uses_the_sdk_afterwards_finds_what_it_would_have_found() -> None:
+    loaded_only = (
+        "import importlib\nfor name in ('mcp', 'gopher_mcp_python.engines.embedded', 'mcp.client.streamable_http'):\n"
+        "    importlib.import_module(name)\n"
+    )
+    assert told(LOAD + USE) == told(loaded_only + USE)
+
+
+def test_a_program_that_has_imported_the_sdk_keeps_it() -> None:
+    begin = "import mcp, sys; real, known = mcp, dict(sys.modules)\n"
+    end = (
+        "print(json.dumps([mcp is real, sys.modules['mcp'] is real, before == sys.meta_path,\n"
+        "    all(sys.modules[name] is known[name] for name in known)]))"
+    )
+    assert told(begin + LOAD + end) == [True] * 4
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="children of one warm process, for speed")
+def test_any_part_of_the_sdk_can_be_imported_first_afterwards() -> None:
+    parts = (
+        "mcp.client.session_group mcp.client.stdio mcp.client.auth mcp.server.mcpserver mcp.types mcp.shared.memory"
+    ).split()
+    code = (
+        LOAD + "import os\n"
+        f"failed = []\nfor name in {parts!r}:\n"
+        "    child = os.fork()\n"
+        "    if not child:\n"
+        "        try:\n"
+        "            importlib.import_module(name); import mcp.server, mcp.client\n"
+        "            code = 0 if mcp.client.session and mcp.server and mcp.ClientSessionGroup else 1\n"
+        "        except BaseException as error:\n"
+        "            print(name, repr(error), file=sys.stderr); code = 1\n"
+        "        os._exit(code)\n"
+        "    if os.waitpid(child, 0)[1]: failed.append(name)\n"
+        "print(json.dumps(failed))"
+    )
+    assert told(code) == []
+
+
+def with_helper(folder: Path, source: str, code: str) -> Any:
+    """Runs code that may import the module `helper`."""
+    (folder / "helper.py").write_text(source)
+    return told(f"import sys; sys.path.insert(0, {str(folder)!r})\n" + code)
+
+
+def test_a_thread_that_imports_the_sdk_meanwhile_gets_the_real_one(tmp_path: Path) -> None:
+    helper = """
+import threading
+found, has_it = {}, threading.Event()
+def other():
+    import mcp
+    from mcp import client
+    has_it.set()
+    found["class"], found["inner"] = mcp.ClientSession, client.Client
+    found["server"] = mcp.server.Server
+    import mcp.client.session_group
+thread = threading.Thread(target=other)
+thread.start()
+has_it.wait(30)
+"""
+    code = (
+        "import json; from gopher_mcp_python.sdk_import import load\n"
+        "load('helper', 'mcp.client.session')\n"
+        "import helper; helper.thread.join(60)\n"
+        "import mcp, mcp.server\n"
+        "found = helper.found\n"
+        "print(json.dumps([found['class'] is mcp.ClientSession, found['inner'] is mcp.client.Client,\n"
+        "    found['server'] is mcp.server.Server]))"
+    )
+    assert with_helper(tmp_path, helper, code) == [True] * 3
+
+
+def test_an_sdk_that_needs_its_packages_is_imported_the_usual_way(tmp_path: Path) -> None:
+    code = (
+        "import gc, json; from gopher_mcp_python.sdk_import import load\n"
+        "load('helper'); import helper, mcp\n"
+        "print(json.dumps([helper.taken is mcp.ClientSession, gc.isenabled()]))"
+    )
+    assert with_helper(tmp_path, "import mcp; taken = mcp.ClientSession", code) == [True, True]
+
+
+def test_a_hook_on_the_import_of_the_sdk_still_gets_its_turn(tmp_path: Path) -> None:
+    """As tracing tools install one."""
+    helper = """
+import importlib.util, sys
+seen, asking = [], []
+class Hook:
+    @staticmethod
+    def find_spec(name, path, target=None):
+        if name != "mcp" or asking:
+            return None
+        asking.append(name)
+        spec = importlib.util.find_spec(name)
+        asking.clear()
+        run = spec.loader.exec_module
+        class Loader:
+            create_module = staticmethod(spec.loader.create_module)
+            @staticmethod
+            def exec_module(module):
+                run(module)
+                seen.append(hasattr(module, "ClientSession"))
+        spec.loader = Loader
+        return spec
+sys.meta_path.insert(0, Hook)
+"""
+    code = "import json, helper\n" + LOAD + "import mcp; print(json.dumps([helper.seen, bool(mcp.client.session)]))"
+    assert with_helper(tmp_path, helper, code) == [[True], True]
