@@ -24,7 +24,8 @@ import json, sys
 import gopher_mcp_python as gopher
 provider, url, options, *queries = json.loads(sys.argv[1])
 try:
-    with gopher.GopherAgent.create_with_url(provider, "scripted", url, options) as agent:
+    create = gopher.GopherAgent.create_with_url if url[0] == "h" else gopher.GopherAgent.create_with_server_config
+    with create(provider, "scripted", url, options) as agent:
         for query in queries:
             print("RESULT", agent.run(query))
 except gopher.AgentError as error:
@@ -55,8 +56,11 @@ def run(environment_for: Callable[[Variant], dict[str, str]], server: ProtectedS
     """Runs the program with queries; its home, and with it its token file, is the test's folder."""
     browser = browser_file(tmp_path)
 
-    def go(variant: Variant, *queries: str, options: dict[str, Any] | None = None, **environment: str) -> Any:
-        given = [variant.provider, server.url, {"engine": variant.engine, **(options or {})}, *queries]
+    def go(
+        variant: Variant, *queries: str, options: dict[str, Any] | None = None, config: Any = None, **environment: str
+    ) -> Any:
+        target = server.url if config is None else json.dumps(config)
+        given = [variant.provider, target, {"engine": variant.engine, **(options or {})}, *queries]
         env = {**environment_for(variant), **homes(tmp_path), "BROWSER": str(browser), **environment}
         return children.run([sys.executable, "-c", PROGRAM, json.dumps(given)], env=env, timeout=90)
 
@@ -79,6 +83,33 @@ def test_a_stored_token_that_ended_is_refreshed_without_a_browser(
     idp.expire_access_tokens()
     assert "plain: ok" in run(variant, "using plain", GOPHER_MCP_TOKEN_STORE="file").check().out
     assert idp.count("authorize") == 1 and idp.count("refresh") == 1
+
+
+@on_both
+def test_a_token_that_ends_between_two_runs(
+    variant: Variant, run: Run, server: ProtectedServer, idp: IdentityProvider
+) -> None:
+    idp.settings.access_lifetime = 3
+    ended = run(variant, 'using slow {"seconds": 3.5}', "using plain").check()
+    assert "slow: 3.5" in ended.out and "plain: ok" in ended.out
+    assert idp.count("authorize") == 1 and idp.count("refresh") >= 1
+
+
+@on_both
+def test_two_servers_with_two_issuers(
+    variant: Variant, run: Run, server: ProtectedServer, idp: IdentityProvider, canary: Any
+) -> None:
+    with IdentityProvider(subject="grace") as other, ProtectedServer(other, suffix="_b") as second:
+        canary.allow_shown(other.authorize_url, exact=False)
+        listed = [
+            {"serverId": str(number), "name": f"server{number}", "transport": "http_sse", "config": {"url": one.url}}
+            for number, one in enumerate((server, second))
+        ]
+        config = {"succeeded": True, "data": {"servers": listed}}
+        ended = run(variant, "using whoami", "using whoami_b", config=config).check()
+        assert ended.out.index("ada") < ended.out.index("grace")
+        assert [idp.count("authorize"), other.count("authorize")] == [1, 1]
+        assert [one for one, _ in (*server.calls(), *second.calls())] == ["whoami", "whoami"]
 
 
 @on_both
