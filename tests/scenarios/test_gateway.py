@@ -87,6 +87,16 @@ def test_a_question_that_comes_about_when_the_call_does_is_asked_once(
 
 
 @on_both
+def test_a_run_that_begins_while_the_person_is_asked_waits_for_them(
+    play: Play, gateway: Gateways, variant: Variant
+) -> None:
+    server = gateway("every-session")
+    played = play("gateway", variant, server.url, timeout_ms=1500, more={"seconds": 2.5, "pause": 0.5})
+    assert MAIL in played["runs"][0]["text"], played["runs"]
+    assert len(played["requests"]) == 1
+
+
+@on_both
 @pytest.mark.parametrize(("action", "asked"), [("accept", [1, 1, 1, 1]), ("decline", [1, 1, 2, 3])])
 def test_an_acceptance_holds_for_the_agents_life_and_a_refusal_for_one_run(
     play: Play, gateway: Gateways, variant: Variant, action: str, asked: list[int]

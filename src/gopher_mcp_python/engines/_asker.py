@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -30,11 +31,17 @@ class LoopAsker:
         self._call: LoopCall | None = None
         self.modes = elicitor.modes
         self.asked = False
+        self._lock = threading.Lock()
+        self._on_helpers: list[LoopPending] = []
 
     @contextmanager
     def serving(self, call: LoopCall) -> Iterator[None]:
-        """While open, questions go to the thread that waits for `call`."""
+        """While open, questions go to the thread that waits for `call`. One that a person has before them already, from
+        before the call, stops its clock, too."""
         self._call = call
+        for pending in self._open_on_helpers():
+            call.clock.pause()
+            pending.on_end(lambda _: call.clock.resume())
         try:
             yield
         finally:
@@ -56,7 +63,13 @@ class LoopAsker:
 
     def hand_to_helper(self, pending: LoopPending) -> None:
         """For a question that no waiting thread can take: a thread of its own, in the current context."""
+        with self._lock:
+            self._on_helpers = [*(one for one in self._on_helpers if one.is_open()), pending]
         self._elicitor.answer_on_helper(pending)
+
+    def _open_on_helpers(self) -> list[LoopPending]:
+        with self._lock:
+            return [one for one in self._on_helpers if one.is_open()]
 
     def completed(self, elicitation_id: str) -> None:
         self._elicitor.completed(elicitation_id)
