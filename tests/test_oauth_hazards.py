@@ -1,4 +1,4 @@
-"""Sign-ins that somebody could be harmed by: wrong authorization servers, stores that fail, people asked for nothing."""
+"""Sign-ins that could harm somebody: wrong authorization servers, stores that fail, people asked for nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from typing import Any
 import httpx2
 import pytest
 
+from gopher_mcp_python import AgentError, MemoryTokenStore
 from gopher_mcp_python.oauth.challenge import Challenge
 from gopher_mcp_python.oauth.errors import SignInError
 from gopher_mcp_python.oauth.http import Http
-from gopher_mcp_python.oauth_options import GopherAgentOAuthOptions
+from gopher_mcp_python.oauth.probe import probed
+from gopher_mcp_python.oauth.signin import ServerSignIn
+from gopher_mcp_python.oauth_options import GopherAgentOAuthOptions, GopherAgentTokenRecord
+from gopher_mcp_python.toolset.connection import HttpConnection
 from tests.support.browsing import Browser, World, plant_client_secrets
 from tests.support.idp import IdentityProvider
 from tests.support.protected import ProtectedServer
@@ -104,3 +108,53 @@ def test_a_page_without_encryption_is_not_opened_for_an_https_server() -> None:
     with pytest.raises(SignInError) as caught:
         asyncio.run(sign_in())
     assert opened == [] and caught.value.reason == "misconfigured" and "without encryption" in str(caught.value)
+
+
+# ---- stores that fail ------------------------------------------------------------------------------------------------
+
+NO_TOKEN = ("initialize", "notifications/initialized", "tools/list", "tools/call", "GET", "DELETE", "server/discover")
+
+
+class Store(MemoryTokenStore):
+    """Counts who reads, and fails where `fails` says."""
+
+    def __init__(self, fails: str = "") -> None:
+        super().__init__()
+        self.fails, self.reads = fails, 0
+
+    async def get(self, key: str) -> GopherAgentTokenRecord | None:
+        self.reads += 1
+        if self.fails == "get":
+            raise OSError("the disk is full of sand")
+        return await super().get(key)
+
+    async def set(self, key: str, token: GopherAgentTokenRecord) -> None:
+        if self.fails == "set":
+            raise OSError("the disk is full of sand")
+        await super().set(key, token)
+
+
+def test_a_store_that_fails_matters_to_no_server_that_wants_no_token(world: World) -> None:
+    world.store = Store("get")
+    world.server.settings.open = NO_TOKEN
+    with world.create() as agent:
+        with pytest.raises(AgentError) as caught:
+            agent.run("plain")  # which that server fails at without a token
+        assert "sand" not in str(caught.value)
+    connection = HttpConnection(world.server.url)
+    sign_in = ServerSignIn(world.server.url, "the server", GopherAgentOAuthOptions(), world.store)
+    assert asyncio.run(probed(connection, sign_in)) is None
+    world.server.settings.open = ()
+    with pytest.raises(SignInError, match="sand"):
+        asyncio.run(probed(connection, sign_in))
+
+
+def test_a_server_that_wants_no_token_costs_one_look_into_the_store(world: World) -> None:
+    """A look may mean deciphering a file, or a question to a keyring."""
+    world.store = store = Store()
+    world.server.settings.open = NO_TOKEN
+    with world.create() as agent:
+        for _ in range(3):
+            with pytest.raises(AgentError):
+                agent.run("plain")
+    assert store.reads <= 2

@@ -47,16 +47,19 @@ class BearerAuth(httpx2.Auth):
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         leaving = request.method == "DELETE"  # nobody needs a new token to say goodbye
+        grant, failure = None, None
         try:
             grant = await self._sign_in.current(renew=not leaving)
         except SignInError as error:
-            _note(error)
-            grant = None
+            failure = error
         for tries in range(_MOST_TRIES + 1):
             _put(request, grant)
             response = yield request
             challenge = read_challenge(response)
             if challenge is None or leaving or tries == _MOST_TRIES or _failed():
+                return
+            if failure is not None:  # it matters only now: a server that wants no token has nothing to do with it
+                _note(failure)
                 return
             try:
                 with standing_still():

@@ -15,6 +15,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 from ..awaiting import on_a_thread
 from ..toolset.connection import GOODBYE_SECONDS, SESSION_HEADER, HttpConnection
 from .challenge import Challenge, challenge_of
+from .errors import SignInError
 
 if TYPE_CHECKING:
     from .signin import ServerSignIn
@@ -34,17 +35,23 @@ _INITIALIZE = {
 async def probed(connection: HttpConnection, sign_in: ServerSignIn) -> str | None:
     """The token for a server, after a sign-in where it demands one; None: it demands none, or can't be reached now.
 
-    Raises SignInError.
+    Raises SignInError; ApiKeyError when the server refuses and offers no sign-in.
     """
-    grant = await sign_in.current()
+    grant, failure = None, None
+    try:
+        grant = await sign_in.current()
+    except SignInError as error:
+        failure = error
     for _ in range(_MOST_TRIES):
         token = None if grant is None else grant.token
         challenge = await on_a_thread(partial(_ask, connection, token))  # a daemon: exit does not wait for it
         if challenge is None:
             break
+        if failure is not None:
+            raise failure
         grant = await sign_in.renewed(token, challenge, interactive=True)
-        if grant is None:
-            break
+        if grant is None:  # the library takes three seconds to find out, and does not say what
+            raise ApiKeyError(refused_text(f"connecting to {place(connection)}", challenge.status))
     return None if grant is None else grant.token
 
 
