@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from gopher_mcp_python import AgentError, MemoryTokenStore
-from gopher_mcp_python.oauth.challenge import Challenge
+from gopher_mcp_python.oauth.challenge import Challenge, challenge_of
 from gopher_mcp_python.oauth.errors import SignInError
 from gopher_mcp_python.oauth.http import Http
 from gopher_mcp_python.oauth.probe import probed
@@ -158,3 +158,14 @@ def test_a_server_that_wants_no_token_costs_one_look_into_the_store(world: World
             with pytest.raises(AgentError):
                 agent.run("plain")
     assert store.reads <= 2
+
+
+# ---- what servers say ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("other", ["Bearer", 'Bearer realm="proxy"', 'Bearer scope="of another"'])
+def test_a_second_challenge_takes_nothing_from_the_first(other: str) -> None:
+    first = 'Bearer error="insufficient_scope", scope="admin", resource_metadata="https://mcp.example.test/about"'
+    wanted = Challenge(403, "https://mcp.example.test/about", "admin")
+    assert challenge_of(403, [first, other]) == wanted
+    assert challenge_of(403, ["Bearer", first]) == wanted

@@ -14,7 +14,7 @@ __all__ = ["Challenge", "challenge_of", "read_challenge"]
 
 _TOKEN = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 # A scheme, or a parameter of the scheme before it: name=token or name="quoted".
-_PIECE = re.compile(rf"[\s,]*({_TOKEN})(?:\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s,\"]+)))?")
+_PIECE = re.compile(rf"({_TOKEN})(?:\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s,\"]+)))?")
 _LONGEST = 8192  # characters of a header that are looked at
 
 
@@ -47,7 +47,10 @@ def challenge_of(status: int, headers: list[str]) -> Challenge | None:
     """`read_challenge` for a status and the WWW-Authenticate headers that came with it."""
     if status not in (401, 403):
         return None
-    schemes = dict(_schemes(", ".join(headers)[:_LONGEST]))
+    schemes: dict[str, dict[str, str]] = {}
+    for scheme, parameters in _schemes(", ".join(headers)[:_LONGEST]):
+        # Of several challenges the first stands; what it leaves out may stand in another, as of a proxy.
+        schemes[scheme] = {**parameters, **schemes.get(scheme, {})}
     bearer = schemes.get("bearer")
     if status == 403 and (bearer is None or bearer.get("error") != "insufficient_scope"):
         return None
