@@ -13,6 +13,7 @@ from gopher_mcp_python import AgentError, GopherAgent, GopherAgentTokenRecord
 from gopher_mcp_python.oauth.errors import SignInError
 from tests.support.browsing import Person, World
 from tests.support.fault_proxy import FaultProxy, redirect
+from tests.support.idp import IdentityProvider
 from tests.support.protected import ProtectedServer
 
 
@@ -68,6 +69,44 @@ def test_a_server_that_wants_a_token_for_tools_only(world: World) -> None:
         assert json.loads(agent.run("whoami"))["subject"] == "ada"
         assert agent.run("plain") == "plain: ok"
     assert world.sign_ins() == 1
+
+
+@pytest.mark.parametrize("where", ["the address", "the description", "both"])
+def test_a_slash_at_the_end_is_no_other_server(world: World, where: str) -> None:
+    if where != "the address":
+        world.server.settings.resource = f"{world.server.url}/"
+    url = world.server.url if where == "the description" else f"{world.server.url}/"
+    assert world.whoami(url)["subject"] == "ada"
+    assert world.whoami(url)["subject"] == "ada"
+    assert world.sign_ins() == 1
+
+
+def test_a_server_that_moves_to_another_provider(world: World, canary: Any) -> None:
+    """What belongs to the old one is not shown to the new one."""
+    world.whoami()
+    before = world.idp.events("register", "authorize")
+    with IdentityProvider(subject="grace") as other:
+        canary.allow_shown(other.authorize_url, exact=False)
+        world.server.idp = other
+        try:
+            assert world.whoami()["subject"] == "grace"
+            other.expire_access_tokens()
+            assert world.whoami()["subject"] == "grace"
+        finally:
+            world.server.idp = world.idp
+        assert other.count("register") == 1 and other.count("refused") == 0
+        assert [entry["known"] for entry in other.events("authorize")] == [True]
+        assert [other.count("refresh"), other.count("token")] == [1, 1]
+    assert world.idp.events("register", "authorize") == before
+
+
+def test_from_inside_an_event_loop(world: World) -> None:
+    """The blocking factory does not care that a loop runs on this thread."""
+
+    async def go() -> dict[str, Any]:
+        return world.whoami()
+
+    assert asyncio.run(go())["subject"] == "ada"
 
 
 def test_a_token_follows_no_redirect(world: World) -> None:
