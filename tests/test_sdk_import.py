@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 
 from tests.support import children
@@ -174,3 +175,35 @@ sys.meta_path.insert(0, Hook)
 """
     code = "import json, helper\n" + LOAD + "import mcp; print(json.dumps([helper.seen, bool(mcp.client.session)]))"
     assert with_helper(tmp_path, helper, code) == [[True], True]
+
+
+def test_models_are_built_when_they_are_needed_by_whatever_thread() -> None:
+    code = (
+        LOAD + "import pydantic, mcp_types, mcp_types.methods as methods, mcp_types._wire_base as base\n"
+        "deferred = [one for one in base.WireModel.__subclasses__() if not one.__pydantic_complete__]\n"
+        "known = mcp_types._types.MCPModel.__subclasses__()\n"
+        "public = [one.__name__ for one in known if not one.__pydantic_complete__]\n"
+        "class Own(base.WireModel): x: int\n"
+        "found, start = [], threading.Barrier(8)\n"
+        "result = {'content': [{'type': 'text', 'text': 'x'}]}\n"
+        "def use():\n"
+        "    start.wait()\n"
+        "    for version in ('2025-06-18', '2025-11-25'):\n"
+        "        found.append(methods.parse_server_result('tools/call', version, result).content[0].text)\n"
+        "    try: methods.validate_server_result('tools/call', '2025-11-25', {'content': 5})\n"
+        "    except pydantic.ValidationError: found.append('refused')\n"
+        "threads = [threading.Thread(target=use) for _ in range(8)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "print(json.dumps([bool(deferred), public, Own.__pydantic_complete__, sorted(found), 'defer_build' in "
+        "base.WireModel.model_config]))"
+    )
+    lazily, public, own, found, left = told(code)
+    assert (own, left) == (True, False)
+    assert public == told(
+        "import json, mcp_types\n"
+        "known = mcp_types._types.MCPModel.__subclasses__()\n"
+        "print(json.dumps([one.__name__ for one in known if not one.__pydantic_complete__]))"
+    )
+    assert found == ["refused"] * 8 + ["x"] * 16
+    assert lazily is (tuple(map(int, pydantic.VERSION.split(".")[:2])) >= (2, 14))

@@ -8,7 +8,9 @@ A program does not notice. Its own `import mcp`, before or after, on any thread,
 ordinary import of Python, with the very modules that were imported here. A thread that takes hold of a stand-in while
 `load` is at work gets from it what the real package has. Where anything fails, the import is made again the usual way.
 
-The cyclic garbage collector stands still meanwhile: an import makes many objects and next to no garbage.
+The cyclic garbage collector stands still meanwhile: an import makes many objects and next to no garbage. And the SDK's
+internal models of the two generations of the protocol, which check what comes in, are built when the first message of
+their kind comes (pydantic's `defer_build`): a session uses a tenth of them.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ __all__ = ["load"]
 
 # The finders and loaders here have no base classes: importlib.abc alone would cost what is saved elsewhere.
 _PACKAGES = ("mcp", "mcp.client")
+_DEFERS_SAFELY = (2, 14)  # pydantic builds a deferred model under a lock, whichever thread needs it first
 _lock = threading.RLock()
 
 
@@ -38,6 +41,7 @@ def load(*names: str) -> None:
     with _collector_off():
         try:
             with _lock, _stand_ins():
+                _defer_wire_models()
                 for name in names:
                     import_module(name)
         except Exception:  # an SDK that needs its packages: the usual way, which also says what is wrong
@@ -77,6 +81,23 @@ def _stand_ins() -> Iterator[None]:
         finder.over.set()
         if not any(isinstance(known, _Binder) for known in sys.meta_path):
             sys.meta_path.insert(0, _Binder())
+
+
+def _defer_wire_models() -> None:
+    """Their base class is internal to the SDK, so nothing of a program's own is changed, nor what it derives later."""
+    import pydantic
+
+    with suppress(ImportError, AttributeError, ValueError):
+        built_under_lock = tuple(map(int, pydantic.VERSION.split(".")[:2])) >= _DEFERS_SAFELY
+        if not built_under_lock or "mcp_types.methods" in sys.modules:
+            return
+        config = import_module("mcp_types._wire_base").WireModel.model_config
+        if "defer_build" not in config:
+            config["defer_build"] = True
+            try:
+                import_module("mcp_types.methods")
+            finally:
+                del config["defer_build"]
 
 
 class _StandIn(ModuleType):
