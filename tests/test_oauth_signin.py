@@ -90,6 +90,27 @@ def test_sign_in_and_elicitation_do_not_meet(world: World) -> None:
     assert world.sign_ins() == 1 and world.idp.count("refresh") == 1
 
 
+@pytest.mark.parametrize("how", ["expires", "is revoked"])
+@pytest.mark.parametrize("transport", ["http", "sse"])
+def test_a_token_that_ends_while_a_person_answers_something(world: World, how: str, transport: str) -> None:
+    """The answer itself is refused first; it reaches the server all the same, once."""
+
+    def handler(request: Any) -> str:
+        if how == "expires":
+            world.idp.expire_access_tokens()
+        else:
+            world.idp.revoke_grants()
+        return "accept"
+
+    url = world.server.url if transport == "http" else world.server.sse_url
+    config = json.dumps({"servers": [{"name": "a", "url": url, "transport": transport}]})
+    options = {"engine": "embedded", "oauth": {"token_store": world.store}, "elicitation": {"handler": handler}}
+    with GopherAgent.create_with_server_config("DirectProvider", "m", config, options) as agent:
+        assert agent.run("ask") == "action: accept"
+    assert world.sign_ins() == (1 if how == "expires" else 2)
+    assert world.server.calls() == [("ask", 1)]
+
+
 def test_disabled_means_disabled(world: World) -> None:
     with pytest.raises(AgentError) as caught:
         world.create(mode="disabled")
