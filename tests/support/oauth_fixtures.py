@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.support.browsing import Browser, World, plant_client_secrets
-from tests.support.idp import IdentityProvider
-from tests.support.protected import ProtectedServer
+
+if TYPE_CHECKING:  # imported on first use: every run of the suite loads this module, few need a web server
+    from tests.support.idp import IdentityProvider
+    from tests.support.protected import ProtectedServer
 
 
 @pytest.fixture(scope="module")
 def identity_provider() -> Iterator[IdentityProvider]:
+    from tests.support.idp import IdentityProvider
+
     with IdentityProvider() as idp:
         yield idp
 
 
 @pytest.fixture(scope="module")
 def protected_server(identity_provider: IdentityProvider) -> Iterator[ProtectedServer]:
+    from tests.support.protected import ProtectedServer
+
     with ProtectedServer(identity_provider) as server:
         yield server
 
