@@ -153,6 +153,18 @@ def test_nobody_listens_there(between: Between, step: str) -> None:
     assert error.reason == "unavailable" and "127.0.0.1" in str(error)
 
 
+@pytest.mark.parametrize("fault", ["500", "dropped", "html", "redirect loop"])
+def test_the_providers_page_breaks(between: Between, fault: str) -> None:
+    """Only the person sees that; whoever waits for them gives up at the limit, and the next attempt is a new one."""
+    between.provider.fault("/authorize", FAULTS[fault])
+    with pytest.raises(SignInError) as caught:
+        between.world.create(between.url, timeout_ms=400)
+    assert caught.value.reason == "timeout"
+    between.world.nothing_is_kept()
+    between.heal()
+    assert between.world.whoami(between.url)["subject"] == "ada"
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_an_answer_that_never_comes(between: Between, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "REQUEST_SECONDS", 0.3)
