@@ -40,8 +40,7 @@ def load(*names: str) -> None:
         return
     with _collector_off():
         try:
-            with _lock, _stand_ins():
-                _defer_wire_models()
+            with _lock, _stand_ins(), _deferred_wire_models():
                 for name in names:
                     import_module(name)
         except Exception:  # an SDK that needs its packages: the usual way, which also says what is wrong
@@ -83,21 +82,24 @@ def _stand_ins() -> Iterator[None]:
             sys.meta_path.insert(0, _Binder())
 
 
-def _defer_wire_models() -> None:
-    """Their base class is internal to the SDK, so nothing of a program's own is changed, nor what it derives later."""
-    import pydantic
-
+@contextmanager
+def _deferred_wire_models() -> Iterator[None]:
+    """While open, models of the SDK's internal kind are only declared. What is derived from their base class later is
+    not concerned, and no other model ever is."""
+    config: dict[str, Any] | None = None
     with suppress(ImportError, AttributeError, ValueError):
-        built_under_lock = tuple(map(int, pydantic.VERSION.split(".")[:2])) >= _DEFERS_SAFELY
-        if not built_under_lock or "mcp_types.methods" in sys.modules:
-            return
-        config = import_module("mcp_types._wire_base").WireModel.model_config
-        if "defer_build" not in config:
-            config["defer_build"] = True
-            try:
-                import_module("mcp_types.methods")
-            finally:
-                del config["defer_build"]
+        import pydantic
+
+        if tuple(map(int, pydantic.VERSION.split(".")[:2])) >= _DEFERS_SAFELY:
+            config = import_module("mcp_types._wire_base").WireModel.model_config
+    if config is None or "defer_build" in config:
+        yield
+        return
+    config["defer_build"] = True
+    try:
+        yield
+    finally:
+        del config["defer_build"]
 
 
 class _StandIn(ModuleType):
