@@ -50,6 +50,22 @@ def test_local_programs_and_nothing_are_left_out() -> None:
     assert [server["name"] for server in servers_of(given)] == ["mail"]
 
 
+def test_no_two_servers_have_one_name() -> None:
+    """The library gives what is meant for one server to all of that name."""
+    hosts = [("mail", "a"), ("Mail", "b"), (None, "c"), ("mail_2", "d"), ("server_3", "e"), ("mail", "f")]
+    given = {
+        "servers": [
+            {"name": name, "url": f"https://{host}.test/mcp", "headers": {"Authorization": f"Basic {host}"}}
+            for name, host in hosts
+        ]
+    }
+    written = [server["name"] for server in servers_of(given)]
+    assert written == ["mail", "Mail_2", "server_3", "mail_2_2", "server_3_2", "mail_3"]
+    assert [(entry.server_name, entry.headers) for entry in own_credentials(json.dumps(given))] == [
+        (name, {"Authorization": f"Basic {host}"}) for name, (_, host) in zip(written, hosts, strict=True)
+    ]
+
+
 FAILED = '{"succeeded": false, "servers": [{"url": "u"}]}'
 UNREADABLE = ["", "{", "[" * 100_000, "null", "{}", '{"servers": []}', FAILED]
 
@@ -67,6 +83,6 @@ def test_credentials_that_stand_in_it_go_with_their_server() -> None:
         ]
     }
     (entry,) = own_credentials(json.dumps(given))
-    assert (entry.server_name, entry.url) == ("mail", "https://mail.test/mcp")
+    assert (entry.server_name, entry.url) == ("mail", None)
     assert entry.headers == {"authorization": "Basic x"}
     assert own_credentials("{") == ()

@@ -95,20 +95,23 @@ def test_a_token_that_ends_between_two_runs(
     assert idp.count("authorize") == 1 and idp.count("refresh") >= 1
 
 
+@pytest.mark.parametrize("names", [("mail", "notes"), ("mail", "mail")], ids=["two names", "one name"])
 @on_both
 def test_two_servers_with_two_issuers(
-    variant: Variant, run: Run, server: ProtectedServer, idp: IdentityProvider, canary: Any
+    variant: Variant, run: Run, server: ProtectedServer, idp: IdentityProvider, canary: Any, names: tuple[str, str]
 ) -> None:
     with IdentityProvider(subject="grace") as other, ProtectedServer(other, suffix="_b") as second:
         canary.allow_shown(other.authorize_url, exact=False)
         listed = [
-            {"serverId": str(number), "name": f"server{number}", "transport": "http_sse", "config": {"url": one.url}}
-            for number, one in enumerate((server, second))
+            {"serverId": one.base[-5:], "name": name, "transport": "http_sse", "config": {"url": one.url}}
+            for name, one in zip(names, (server, second), strict=True)
         ]
         config = {"succeeded": True, "data": {"servers": listed}}
         ended = run(variant, "using whoami", "using whoami_b", config=config).check()
         assert ended.out.index("ada") < ended.out.index("grace")
         assert [idp.count("authorize"), other.count("authorize")] == [1, 1]
+        refused = [*server.events("unauthorized"), *second.events("unauthorized")]
+        assert not any(one["presented"] for one in refused), "one server was sent the other's token"
         assert [one for one, _ in (*server.calls(), *second.calls())] == ["whoami", "whoami"]
 
 

@@ -6,16 +6,17 @@ every form that `_servers` reads is written in that one; members that are not ou
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from ..errors import AgentError
 from ..ffi import _bridge
-from ..toolset.connection import HttpConnection
+from ..toolset.connection import Connection, HttpConnection
 from ._servers import entries, from_json
 
-__all__ = ["native_form", "own_credentials"]
+__all__ = ["named", "native_form", "own_credentials"]
 
 _TRANSPORTS = ("http_sse", "http", "streamable_http", "streamable-http")
 _MOVED = ("url", "headers")  # members that may stand beside `config` elsewhere
@@ -26,7 +27,10 @@ def native_form(text: str) -> str:
     says what is wrong)."""
     try:
         parsed = json.loads(text)
-        found = [_entry(name, entry, at) for at, (name, entry) in enumerate(entries(parsed), 1) if _is_http(entry)]
+        listed = entries(parsed)
+        found = [
+            _entry(name, entry) for name, (_, entry) in zip(_names(listed), listed, strict=True) if _is_http(entry)
+        ]
     except (ValueError, RecursionError):
         return text
     if not found or (isinstance(parsed, dict) and parsed.get("succeeded") is False):
@@ -36,19 +40,42 @@ def native_form(text: str) -> str:
     return text if written == parsed else json.dumps(written)
 
 
+def named(text: str, headers: Mapping[str, str]) -> list[tuple[str, Connection]]:
+    """The servers of a configuration under the names that `native_form` gives them. Raises AgentError like `from_json`.
+
+    To the library such a name alone says which server an option is for: with an address beside it, the option goes to
+    every server that has either of them (0.1.39, by experiment), and a token to somebody else's.
+    """
+    connections = from_json(text, headers)
+    return list(zip(_names(entries(json.loads(text))), connections, strict=True))
+
+
 def own_credentials(text: str) -> tuple[_bridge.ServerOptions, ...]:
     """Authorization headers that stand in the configuration: to the library they are the weakest, here the strongest,
     as they are for that server."""
     try:
-        found = [one for one in from_json(text, {}) if isinstance(one, HttpConnection)]
+        found = named(text, {})
     except AgentError:
         return ()
     return tuple(
-        _bridge.ServerOptions(server_name=one.name or None, url=one.url, headers={name: value})
-        for one in found
+        _bridge.ServerOptions(server_name=server, headers={name: value})
+        for server, one in found
+        if isinstance(one, HttpConnection)
         for name, value in one.headers.items()
         if name.lower() == "authorization"
     )
+
+
+def _names(listed: list[tuple[str, Any]]) -> list[str]:
+    """A name for each entry, its own where no other has it (in whatever case)."""
+    names: list[str] = []
+    taken: set[str] = set()
+    for number, (name, entry) in enumerate(listed, 1):
+        own = str((entry.get("name") if isinstance(entry, Mapping) else None) or name or f"server_{number}")
+        others = (f"{own}_{count}" for count in itertools.count(2))
+        names.append(next(one for one in itertools.chain((own,), others) if one.casefold() not in taken))
+        taken.add(names[-1].casefold())
+    return names
 
 
 def _is_http(entry: Any) -> bool:
@@ -58,14 +85,14 @@ def _is_http(entry: Any) -> bool:
     return bool(entry.get("url") or (isinstance(config, Mapping) and config.get("url")))
 
 
-def _entry(name: str, entry: Mapping[str, Any], number: int) -> dict[str, Any]:
+def _entry(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     nested = entry.get("config")
     config = dict(nested) if isinstance(nested, Mapping) else {}
     config.update({member: entry[member] for member in _MOVED if member in entry})
     kept = {member: value for member, value in entry.items() if member not in _MOVED}
     return {
         **kept,
-        "name": str(entry.get("name") or name or f"server_{number}"),
+        "name": name,
         "transport": entry["transport"] if entry.get("transport") in _TRANSPORTS else "http_sse",
         "config": {"headers": {}, **config},
     }

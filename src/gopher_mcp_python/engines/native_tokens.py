@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import stopping
 from ..errors import AgentError
@@ -25,15 +25,26 @@ def tokens_for(spec: CreateSpec) -> NativeTokens | None:
     if spec.sign_ins is None or not text:
         return None
     from ..toolset.connection import HttpConnection
-    from ._servers import from_json, from_url
+    from ._servers import from_url
+    from .native_config import named
 
-    read = from_url if spec.factory == "url" else from_json
+    headers = spec.options.headers
     try:
-        found = read(text, spec.options.headers)
+        found = [("", one) for one in from_url(text, headers)] if spec.factory == "url" else named(text, headers)
     except AgentError:
         return None  # the library says what is wrong with it
-    servers = [one for one in found if isinstance(one, HttpConnection) and not one.has_authorization]
-    return NativeTokens([(one, spec.sign_ins.to(one.url, one.label)) for one in servers]) if servers else None
+    servers = [
+        _Server(name, one, spec.sign_ins.to(one.url, one.label))
+        for name, one in found
+        if isinstance(one, HttpConnection) and not one.has_authorization
+    ]
+    return NativeTokens(servers) if servers else None
+
+
+class _Server(NamedTuple):
+    name: str  # by which the library knows it
+    connection: HttpConnection
+    sign_in: ServerSignIn
 
 
 class NativeTokens:
@@ -44,8 +55,8 @@ class NativeTokens:
         servers: the tokens, as the library takes them.
     """
 
-    def __init__(self, sign_ins: list[tuple[HttpConnection, ServerSignIn]]) -> None:
-        self._sign_ins = sign_ins
+    def __init__(self, servers: list[_Server]) -> None:
+        self._servers = servers
         self.known = False
         self.servers: tuple[_bridge.ServerOptions, ...] = ()
 
@@ -56,7 +67,7 @@ class NativeTokens:
         """
         from ..oauth.probe import probed
 
-        self._take(self._wait(lambda: [probed(connection, one) for connection, one in self._sign_ins], check))
+        self._take(self._wait(lambda: [probed(one.connection, one.sign_in) for one in self._servers], check))
         self.known = True
 
     def renew(self, check: Check) -> bool:
@@ -64,7 +75,7 @@ class NativeTokens:
         if not self.servers:
             return False
         before = [server.access_token for server in self.servers]
-        self._take(self._wait(lambda: [_current(one) for _, one in self._sign_ins], check))
+        self._take(self._wait(lambda: [_current(one.sign_in) for one in self._servers], check))
         if len(self.servers) < len(before):  # one could not be renewed: its server is asked what it wants now
             self.obtain(check)
         return before != [server.access_token for server in self.servers]
@@ -86,8 +97,8 @@ class NativeTokens:
 
     def _take(self, tokens: list[str | None]) -> None:
         self.servers = tuple(
-            _bridge.ServerOptions(server_name=connection.name or None, url=connection.url, access_token=token)
-            for (connection, _), token in zip(self._sign_ins, tokens, strict=True)
+            _bridge.ServerOptions(server_name=one.name or None, access_token=token)
+            for one, token in zip(self._servers, tokens, strict=True)
             if token is not None
         )
 
