@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def test_a_program_that_has_imported_the_sdk_keeps_it() -> None:
     assert told(begin + LOAD + end) == [True] * 4
 
 
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="children of one warm process, for speed")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children of one warm process, for speed")
 def test_any_part_of_the_sdk_can_be_imported_first_afterwards() -> None:
     parts = (
         "mcp.client.session_group mcp.client.stdio mcp.client.auth mcp.server.mcpserver mcp.types mcp.shared.memory"
@@ -138,6 +139,31 @@ has_it.wait(30)
         "    found['server'] is mcp.server.Server]))"
     )
     assert with_helper(tmp_path, helper, code) == [True] * 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_that_is_forked_meanwhile_can_load_by_itself(tmp_path: Path) -> None:
+    helper = """
+import os, sys, threading
+from gopher_mcp_python import sdk_import
+codes = []
+def other():
+    child = os.fork()
+    if not child:
+        sdk_import.load("mcp.client.session")
+        import mcp
+        os._exit(0 if mcp.client.session.ClientSession is mcp.ClientSession and len(sys.meta_path) == known else 1)
+    codes.append(os.waitpid(child, 0)[1])
+known = len(sys.meta_path) - 1
+thread = threading.Thread(target=other)
+thread.start()
+thread.join()
+"""
+    code = (
+        "import json; from gopher_mcp_python.sdk_import import load\n"
+        "load('helper', 'mcp.client.session'); import helper, mcp; print(json.dumps([helper.codes, bool(mcp.Client)]))"
+    )
+    assert with_helper(tmp_path, helper, code) == [[0], True]
 
 
 def test_an_sdk_that_needs_its_packages_is_imported_the_usual_way(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ their kind comes (pydantic's `defer_build`): a session uses a tenth of them.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,19 @@ __all__ = ["load"]
 _PACKAGES = ("mcp", "mcp.client")
 _DEFERS_SAFELY = (2, 14)  # pydantic builds a deferred model under a lock, whichever thread needs it first
 _lock = threading.RLock()
+
+
+def _begin_anew() -> None:
+    """In a forked child: the thread that was importing, if there was one, does not exist here."""
+    global _lock
+    _lock = threading.RLock()
+    for finder in [known for known in sys.meta_path if isinstance(known, _Finder)]:
+        if finder.thread != threading.get_ident():
+            finder.end()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def load(*names: str) -> None:
@@ -72,12 +86,7 @@ def _stand_ins() -> Iterator[None]:
             import_module(name)  # whoever imports it at the same moment is faster or waits: Python's own lock does it
         yield
     finally:
-        with suppress(ValueError):
-            sys.meta_path.remove(finder)
-        for package in finder.made:
-            if sys.modules.get(package.__name__) is package:
-                del sys.modules[package.__name__]
-        finder.over.set()
+        finder.end()
         if not any(isinstance(known, _Binder) for known in sys.meta_path):
             sys.meta_path.insert(0, _Binder())
 
@@ -141,6 +150,14 @@ class _Finder:
 
     def exec_module(self, module: ModuleType) -> None:
         """The point of it all: nothing."""
+
+    def end(self) -> None:
+        with suppress(ValueError):
+            sys.meta_path.remove(self)
+        for package in self.made:
+            if sys.modules.get(package.__name__) is package:
+                del sys.modules[package.__name__]
+        self.over.set()
 
 
 class _Binder:
