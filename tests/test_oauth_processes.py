@@ -95,6 +95,17 @@ def test_a_token_that_ends_between_two_runs(
     assert idp.count("authorize") == 1 and idp.count("refresh") >= 1
 
 
+@on_both
+def test_a_token_that_is_refused_before_its_time(
+    variant: Variant, run: Run, server: ProtectedServer, idp: IdentityProvider
+) -> None:
+    """The native library tells only that a tool failed; the next run begins with a token that is good."""
+    server.before("plain", idp.expire_access_tokens)
+    ended = run(variant, "using plain", "using plain", "using whoami", options={"elicitation": False}).check()
+    assert "plain: ok" in ended.out and "ada" in ended.out
+    assert idp.count("authorize") == 1 and idp.count("refresh") == 1
+
+
 @pytest.mark.parametrize("names", [("mail", "notes"), ("mail", "mail")], ids=["two names", "one name"])
 @on_both
 def test_two_servers_with_two_issuers(

@@ -64,6 +64,7 @@ class NativeAgent:
         self._spec = spec
         self._elicitor: Elicitor = spec.elicitor
         self._tokens = tokens_for(spec)
+        self._suspect = False  # whether the last run may have failed of a token
         self._options: _bridge.NativeOptions | None = None
         self._limit_ms = _limit(spec.elicitor, loaded.supports_elicitation)
         self._turns = Turns()
@@ -83,13 +84,14 @@ class NativeAgent:
 
     def _run(self, query: str, timeout_ms: int) -> RunOutcome:
         left_ms = timeout_ms
-        if self._tokens is not None and self._tokens.renew(self._refuse_unusable):
+        if self._tokens is not None and self._tokens.renew(self._refuse_unusable, suspect=self._suspect):
             self._retire()  # the library keeps the token that it was made with
         if self._handle is None or not self._handle.can_run:  # Ctrl-C between a call's start and the wait for it
             self._retire()
             left_ms = self.make_handle(timeout_ms)
         handle, host = self._current()
         host.begin()
+        self._suspect = True  # until it is known to have gone well
         asked_before = handle.asked
         outcome = self._carry_out(self._started(handle.run, query, timeout_ms), left_ms, "the run")
         data = completed_data(outcome)
@@ -101,6 +103,7 @@ class NativeAgent:
                 self._retire()  # the library may still be at it
             failure.elicitation_cause = self._elicitor.take_cause()
             raise failure
+        self._suspect = host.tool_failed  # the library does not say why
         return host.result(outcome, data, elicited=handle.asked > asked_before)
 
     def _carry_out(self, call: _bridge.Call, timeout_ms: int, what: str) -> _bridge.Outcome:
@@ -134,7 +137,7 @@ class NativeAgent:
             answer=self._elicitor.mode if elicitation else "fixed",
             fixed_action=self._elicitor.fixed_action or "cancel",
             limit_ms=self._limit_ms,
-            wants_events=spec.options.on_event is not None or elicitation,
+            wants_events=spec.options.on_event is not None or elicitation or self._tokens is not None,
             server=spec.server,
         )
         self._handle = handle

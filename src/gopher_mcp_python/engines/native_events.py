@@ -23,7 +23,11 @@ _log = logging.getLogger("gopher_mcp_python.native")
 
 class Recorder:
     """Hears a handle's events and keeps what the run's outcome needs. It never refers to the agent or the handle: the
-    bridge holds it until the last callback has left, and a cycle would keep both for ever."""
+    bridge holds it until the last callback has left, and a cycle would keep both for ever.
+
+    Attributes:
+        tool_failed: whether a tool of the run ended in an error, its own or its server's refusal.
+    """
 
     def __init__(self, elicitor: Elicitor, on_event: EventHandler | None) -> None:
         self.inline_answer: Callable[[_bridge.ElicitationRequest], int] = elicitor.inline_answer
@@ -31,10 +35,11 @@ class Recorder:
         self._on_event = on_event
         self._called: list[str] = []
         self._last_text: str | None = None
+        self.tool_failed = False
 
     def begin(self) -> None:
         """A run begins: what is kept is of this run alone."""
-        self._called, self._last_text = [], None
+        self._called, self._last_text, self.tool_failed = [], None, False
 
     def event(self, kind: int, run_id: int, iteration: int, json_text: str | None) -> None:
         """On a thread of the bridge or of the library's own, in the context of who called run()."""
@@ -48,6 +53,7 @@ class Recorder:
             self._called.append(str(data.get("tool", "")))
         elif name == "tool_result":
             self._last_text = _text_of(data.get("result"))
+            self.tool_failed = self.tool_failed or data.get("is_error") is True
         self.tell(name, run_id, iteration, data)
 
     def tell(self, name: str, run_id: int, iteration: int, data: dict[str, Any]) -> None:

@@ -70,11 +70,19 @@ class NativeTokens:
         self._take(self._wait(lambda: [probed(one.connection, one.sign_in) for one in self._servers], check))
         self.known = True
 
-    def renew(self, check: Check) -> bool:
-        """Renews tokens that are over. Whether one has changed since the agent was made. Raises SignInError."""
+    def renew(self, check: Check, *, suspect: bool) -> bool:
+        """Renews tokens that are over, and those that their servers refuse. Whether one has changed since the agent was
+        made. Raises SignInError.
+
+        Args:
+            suspect: whether one may be refused though its time is not over; then each server is asked.
+        """
         if not self.servers:
             return False
         before = [server.access_token for server in self.servers]
+        if suspect:
+            self.obtain(check)
+            return before != [server.access_token for server in self.servers]
         self._take(self._wait(lambda: [_current(one.sign_in) for one in self._servers], check))
         if len(self.servers) < len(before):  # one could not be renewed: its server is asked what it wants now
             self.obtain(check)
