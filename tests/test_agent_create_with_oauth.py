@@ -85,3 +85,14 @@ def test_a_token_store_that_is_none_is_refused(engine: RecordingEngine, monkeypa
     with pytest.raises(ValueError, match="GOPHER_MCP_TOKEN_STORE"):
         create(None)
     assert engine.agents == []
+
+
+def test_a_token_in_the_environment_is_the_callers_own(
+    engine: RecordingEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOPHER_ACCESS_TOKEN", "from-the-environment")
+    with create(None), create({"access_token": "mine"}):
+        unnamed, named = (agent.spec for agent in engine.agents)
+    assert unnamed.sign_ins is None and unnamed.elicitor.enabled
+    assert unnamed.options.headers == {"Authorization": "Bearer from-the-environment"}
+    assert named.options.headers == {"Authorization": "Bearer mine"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -17,36 +16,7 @@ from gopher_mcp_python.oauth.probe import probed
 from gopher_mcp_python.oauth.signin import ServerSignIn
 from gopher_mcp_python.oauth_options import GopherAgentOAuthOptions, GopherAgentTokenRecord
 from gopher_mcp_python.toolset.connection import HttpConnection
-from tests.support.browsing import Browser, World, plant_client_secrets
-from tests.support.idp import IdentityProvider
-from tests.support.protected import ProtectedServer
-
-
-@pytest.fixture(scope="module")
-def _idp() -> Iterator[IdentityProvider]:
-    with IdentityProvider() as idp:
-        yield idp
-
-
-@pytest.fixture(scope="module")
-def _server(_idp: IdentityProvider) -> Iterator[ProtectedServer]:
-    with ProtectedServer(_idp) as server:
-        yield server
-
-
-@pytest.fixture
-def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
-    plant_client_secrets(monkeypatch)
-    browser = Browser(monkeypatch)
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def world(_idp: IdentityProvider, _server: ProtectedServer, browser: Browser, canary: Any) -> World:
-    canary.allow_shown(f"{_idp.base}/authorize", exact=False)
-    return World(_idp.reset(), _server.reset(), browser)
-
+from tests.support.browsing import World
 
 # ---- wrong authorization servers -------------------------------------------------------------------------------------
 
@@ -169,3 +139,20 @@ def test_a_second_challenge_takes_nothing_from_the_first(other: str) -> None:
     wanted = Challenge(403, "https://mcp.example.test/about", "admin")
     assert challenge_of(403, [first, other]) == wanted
     assert challenge_of(403, ["Bearer", first]) == wanted
+
+
+# ---- answers that do not arrive --------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_is_refused_ends_the_call(world: World) -> None:
+    """The server would wait for it for ever, and the run for the server."""
+
+    def handler(request: Any) -> str:
+        world.idp.revoke_grants()
+        world.idp.settings.consent = "deny"
+        return "accept"
+
+    with world.create(options={"elicitation": {"handler": handler}}) as agent:
+        with pytest.raises(SignInError, match="denied") as caught:
+            agent.run("ask", 0)
+        assert caught.value.reason == "denied"

@@ -11,7 +11,7 @@ from gopher_mcp_python.toolset import CallTimeoutError, HttpConnection
 from gopher_mcp_python.toolset.alarm import limited
 from gopher_mcp_python.toolset.canonical import canonical_json
 from gopher_mcp_python.toolset.clock import PausableClock
-from gopher_mcp_python.toolset.explain import place
+from gopher_mcp_python.toolset.connection import place
 from gopher_mcp_python.toolset.required import find_required
 
 
@@ -37,7 +37,7 @@ def test_clock_counts_only_while_it_runs() -> None:
 def test_clock_without_limit_never_ends() -> None:
     clock = PausableClock(None)
     clock.start()
-    assert clock.remaining() is None and not clock.limited
+    assert clock.remaining() is None
 
 
 def test_limit_is_moved_by_a_pause() -> None:
@@ -83,3 +83,12 @@ def test_required_error_is_found_inside_what_gateways_make_of_it() -> None:
     for _ in range(50):
         deep = {"x": deep}
     assert find_required(deep) is None
+
+
+def test_a_clock_that_is_stopped_has_no_time_left_even_while_it_stands_still() -> None:
+    clock, told = PausableClock(None), []
+    clock.on_change(lambda: told.append(clock.remaining()))
+    clock.pause()
+    assert clock.remaining() is None
+    clock.stop()
+    assert clock.remaining() == 0 and told == [None, 0]

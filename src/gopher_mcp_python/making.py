@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -58,9 +59,11 @@ def make(
     server = _label(factory, target)
     sign_ins = first_step.sign_ins(options)
     known_servers = None
-    if factory in _ROUTE_KEYS and (choice.engine == "embedded" or sign_ins is not None):
-        known_servers = _servers_of(choice, factory, api_key or "", target)
-        if choice.engine == "embedded":
+    # The library fetches by itself, but from its own service alone; otherwise only the sign-ins need to know.
+    needed = choice.engine == "embedded" or bool(os.environ.get("GOPHER_API_ROOT", "").strip())
+    if factory in _ROUTE_KEYS and (needed or sign_ins is not None):
+        known_servers = _servers_of(factory, api_key or "", target, needed=needed)
+        if needed:
             factory, target = "json", known_servers or ""
     stopping.check("the creation of the agent")  # what came before it can't be ended, and may have taken long
     elicitor = Elicitor(wanted if choice.elicitation else GopherAgentElicitationOptions(enabled=False))
@@ -101,8 +104,13 @@ def _check_headers(objects: list[dict[str, Any]]) -> None:
 
 
 def options_for_agent(options: CreateOptionsInput) -> GopherAgentCreateOptions:
-    """Create options that are never None and whose elicitation is enabled unless the caller switched it off."""
-    return normalize_create_options(options) or GopherAgentCreateOptions()
+    """Create options that are never None and whose elicitation is enabled unless the caller switched it off.
+
+    A token in GOPHER_ACCESS_TOKEN counts where they bring none: the native library sends it anyway.
+    """
+    given = normalize_create_options(options) or GopherAgentCreateOptions()
+    token = os.environ.get("GOPHER_ACCESS_TOKEN", "").strip()
+    return given.with_token(token) if token and not given.has_authorization else given
 
 
 def factory_of(config: GopherAgentConfig) -> tuple[Factory, str, str | None]:
@@ -158,9 +166,9 @@ def _create(choice: Choice, spec: CreateSpec) -> EngineAgent:
     return create_embedded(spec)
 
 
-def _servers_of(choice: Choice, factory: Factory, api_key: str, target: str) -> str | None:
-    """The configuration behind a factory of the Gopher service. The native library fetches it by itself, so there only
-    the sign-ins need it, and None lets the library say what is wrong."""
+def _servers_of(factory: Factory, api_key: str, target: str, *, needed: bool) -> str | None:
+    """The configuration behind a factory of the Gopher service. Where it is not needed, None lets the native library
+    say what is wrong; a refused key is told right away."""
     from .server_config import ServerConfig, ServerConfigRoute
 
     key = _ROUTE_KEYS[factory]
@@ -169,7 +177,7 @@ def _servers_of(choice: Choice, factory: Factory, api_key: str, target: str) -> 
     except ApiKeyError:
         raise
     except AgentError:
-        if choice.engine == "embedded":
+        if needed:
             raise
         return None
 

@@ -17,9 +17,6 @@ from ._pending import LoopPending
 if TYPE_CHECKING:
     from ._loop import LoopThread
 
-# Seconds that an answer has to reach its server when the call that asked is given up at the same time.
-ANSWER_SECONDS = 0.25
-
 
 class LoopCall:
     """A call under way on a loop; the same methods as `_bridge.Call`, for `engines.drive`."""
@@ -32,7 +29,6 @@ class LoopCall:
         self._task: asyncio.Task[Any] | None = None
         self._attached = True
         self._done = self._is_closed = False
-        self._answered_at = float("-inf")  # time.monotonic() of the last answer
         self._value: Any = None
         self._error: BaseException | None = None
         self.clock = PausableClock(None)
@@ -94,11 +90,7 @@ class LoopCall:
             return
         for pending in still_open:
             pending.close()
-        self._thread.give_up(self, self._answering())
-
-    def _answering(self) -> bool:
-        """Whether an answer was given (by a person or by an end) so lately that it may still be on its way."""
-        return time.monotonic() - self._answered_at < ANSWER_SECONDS
+        self._thread.give_up(self)
 
     def outcome(self) -> Any:
         """After DONE: what the call returned. Raises what it raised."""
@@ -146,7 +138,6 @@ class LoopCall:
 
     def _ended(self, pending: LoopPending) -> None:
         self.clock.resume()
-        self._answered_at = time.monotonic()
         with self._changed:
             self._open.discard(pending)
             self._changed.notify_all()
@@ -165,4 +156,4 @@ class LoopCall:
             self._changed.notify_all()
         for pending in still_open:
             pending.close()
-        self._thread.give_up(self, self._answering())
+        self._thread.give_up(self)

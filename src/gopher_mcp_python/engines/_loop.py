@@ -23,13 +23,15 @@ from typing import Any
 
 from .. import exiting
 from ..errors import AgentError
-from ._call import ANSWER_SECONDS, LoopCall
+from ._call import LoopCall
 
 # Seconds that closing may take before what is left is cancelled (a command that ignores the end of its input is killed
 # after 4), and that the exit of the process waits for all loops, and for those that have processes of their own.
 CLOSE_SECONDS = 8.0
 EXIT_SECONDS = 1.0
 EXIT_WITH_PROCESSES_SECONDS = 6.0
+# Seconds that answers have to reach their servers when the call that asked is given up at the same time.
+ANSWER_SECONDS = 0.8
 _live: weakref.WeakSet[LoopThread] = weakref.WeakSet()
 
 
@@ -43,7 +45,7 @@ class LoopThread:
         self.has_processes = False  # child processes, which would outlive this one
         self._lock = threading.RLock()  # a signal handler or a finaliser may close on the thread that holds it
         self._calls: set[LoopCall] = set()
-        self._answers_until = 0.0  # time.monotonic(), until which answers of calls that were given up are on their way
+        self.answering: Callable[[], bool] = _never  # whether an answer is still on its way to its server
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         try:
             self._thread.start()
@@ -103,15 +105,22 @@ class LoopThread:
         if not self.inherited and not self.is_current():
             self._thread.join(seconds)
 
-    def give_up(self, call: LoopCall, answering: bool) -> None:
-        """Cancels a call, but not before an answer that was given just now can have left."""
-        seconds = ANSWER_SECONDS if answering else 0.0
-        self._answers_until = max(self._answers_until, time.monotonic() + seconds)
-        self.soon(self._loop.call_later, seconds, call._cancel)
+    def give_up(self, call: LoopCall) -> None:
+        """Cancels a call, but not before an answer that was given just now has left."""
+        self.soon(lambda: self._loop.create_task(self._give_up(call)))
+
+    async def _give_up(self, call: LoopCall) -> None:
+        await self._answers_sent()
+        call._cancel()
+
+    async def _answers_sent(self) -> None:
+        end = self._loop.time() + ANSWER_SECONDS
+        while self.answering() and self._loop.time() < end:
+            await asyncio.sleep(0.01)
 
     async def _end(self, cleanup: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         try:
-            await asyncio.sleep(max(0.0, self._answers_until - time.monotonic()))
+            await self._answers_sent()
             await asyncio.wait_for(cleanup(), CLOSE_SECONDS)
         except Exception:  # closing what is already broken; nobody is left to tell
             pass
@@ -134,6 +143,10 @@ class LoopThread:
             finally:
                 asyncio.set_event_loop(None)
                 loop.close()
+
+
+def _never() -> bool:
+    return False
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:

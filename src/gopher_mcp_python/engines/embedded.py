@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from ..errors import AgentError
 from ..providers import make_provider
 from ..toolset.clock import counting
-from ..toolset.connection import Connection, HttpConnection, StdioConnection
-from ..toolset.explain import place
+from ..toolset.connection import Connection, HttpConnection, StdioConnection, place
 from ..toolset.quiet import hush
 from ..toolset.session import Protocol
 from ..toolset.toolset import Toolset
@@ -96,6 +95,7 @@ class EmbeddedAgent:
         self._turn = asyncio.Lock()
         self._asker = LoopAsker(spec.elicitor)
         self._thread = LoopThread("gopher agent loop")  # last: it runs from now on
+        self._thread.answering = lambda: any(toolset.answering for toolset in self._toolsets)
 
     def connect(self, connections: list[Any]) -> None:
         protocol = _protocol()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from ..toolset.clock import standing_still
+from ..toolset.connection import is_answer
 from ..toolset.record import current_record
 from .challenge import read_challenge
 from .errors import SignInError
@@ -59,7 +60,7 @@ class BearerAuth(httpx2.Auth):
             if challenge is None or leaving or tries == _MOST_TRIES or _failed():
                 return
             if failure is not None:  # it matters only now: a server that wants no token has nothing to do with it
-                _note(failure)
+                _note(failure, request)
                 return
             try:
                 with standing_still():
@@ -67,9 +68,11 @@ class BearerAuth(httpx2.Auth):
                     rejected = grant.token if grant is not None else None
                     grant = await self._sign_in.renewed(rejected, challenge, interactive=interactive)
             except SignInError as error:
-                _note(error)
+                _note(error, request)
                 return
             if grant is None:
+                if is_answer(request):
+                    _note(SignInError("The server wants a token for an answer that it had asked for"), request)
                 return
 
 
@@ -80,12 +83,16 @@ def _put(request: httpx2.Request, grant: Grant | None) -> None:
         request.headers.pop("Authorization", None)
 
 
-def _note(error: SignInError) -> None:
+def _note(error: SignInError, request: httpx2.Request) -> None:
     record = current_record()
-    if record is not None:
-        record.sign_in_error = error
+    if record is None:
+        return
+    if is_answer(request):  # the server waits for it in vain, and the call for the server
+        record.give_up(error)
+    else:
+        record.failure = error
 
 
 def _failed() -> bool:
     record = current_record()
-    return record is not None and record.sign_in_error is not None
+    return record is not None and record.failure is not None

@@ -33,7 +33,7 @@ from .clients import check_pkce, choose_method, known_client, machine, method_fo
 from .errors import SignInError
 from .grants import EARLY_SECONDS, Grant
 from .http import Http, host_of
-from .refusals import RefreshRefused, refusal
+from .refusals import NothingOffered, RefreshRefused, offers_nothing, refusal
 from .replies import fitting, is_registration
 
 if TYPE_CHECKING:
@@ -203,6 +203,8 @@ class Flow:
                         self._check_issuer(provider.context.oauth_metadata)
                         self._check_discovered(provider.context)
                     answer = await self._http.send(self._completed(wanted, provider.context.oauth_metadata))
+                    if provider.context.oauth_metadata is None and offers_nothing(self._http):
+                        raise NothingOffered(f"{host_of(self._url)} offers no way to sign in", "refused")
                     answer = self._readable(fitting(answer), provider.context)
                 wanted = await steps.asend(answer)
         except (SignInError, StopAsyncIteration):

@@ -13,7 +13,9 @@ from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from ..awaiting import on_a_thread
-from ..toolset.connection import GOODBYE_SECONDS, SESSION_HEADER, HttpConnection
+from ..errors import ApiKeyError
+from ..toolset.connection import GOODBYE_SECONDS, SESSION_HEADER, HttpConnection, place
+from ..toolset.errors import refused_text
 from .challenge import Challenge, challenge_of
 from .errors import SignInError
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .http import Http
 
-__all__ = ["RefreshRefused", "refusal"]
+__all__ = ["NothingOffered", "RefreshRefused", "offers_nothing", "refusal"]
 
 _LONGEST = 200  # characters of a server's own words
 _REGISTRATION = "client registration"
@@ -37,6 +37,25 @@ class RefreshRefused(SignInError):
         return self.error in ("invalid_client", "unauthorized_client")
 
 
+class NothingOffered(SignInError):
+    """The server describes no way to sign in, and is none itself: its own refusal is all there is to tell."""
+
+
+def offers_nothing(http: Http) -> bool:
+    """Whether a registration that was tried at a server without any description (2025-03-26) met no OAuth server."""
+    request, answer = http.last, http.answer
+    if request is None or answer is None or _step(request) != _REGISTRATION:
+        return False
+    return answer.status_code in (401, 403, 404, 405) or (answer.status_code < 500 and not _is_json(answer))
+
+
+def _is_json(answer: httpx2.Response) -> bool:
+    try:
+        return isinstance(json.loads(answer.content), dict)
+    except ValueError:
+        return False
+
+
 def refusal(http: Http, kind: type[SignInError] | None = None, cause: Exception | None = None) -> SignInError:
     """The error for a flow that ended at the last request of `http`; `cause` is what the SDK raised."""
     from .http import host_of
@@ -54,11 +73,6 @@ def refusal(http: Http, kind: type[SignInError] | None = None, cause: Exception 
     told = [http.masked(text) for text in _told(answer)]
     reason: Reason = "unavailable" if answer.status_code >= 500 or answer.status_code == 429 else "refused"
     text = f"{host} refused the {step} (HTTP status {answer.status_code}{': ' if told else ''}{', '.join(told)})"
-    if step == _REGISTRATION and answer.status_code in (404, 405):
-        text = (
-            f"{host} refuses requests without a token, and no way to sign in to it was found. Give a token (create "
-            "option access_token, --token on the command line) or an Authorization header"
-        )
     error = (kind or SignInError)(text, reason)
     if isinstance(error, RefreshRefused):
         error.error = told[0] if told else None

@@ -20,7 +20,7 @@ from .errors import SignInError
 from .flights import Flight
 from .grants import Grant
 from .keys import token_key
-from .refusals import RefreshRefused
+from .refusals import NothingOffered, RefreshRefused
 from .stores import one_process
 
 if TYPE_CHECKING:
@@ -87,7 +87,11 @@ class ServerSignIn:
             return refreshed
         if not interactive and self._options.grant == "authorization_code":
             return None
-        return await self._fly("sign-in", lambda flight: self._sign_in(rejected, challenge))
+        try:
+            return await self._fly("sign-in", lambda flight: self._sign_in(rejected, challenge))
+        except NothingOffered as nothing:
+            debug("no sign-in", server=self.label, reason=nothing)
+            return None
 
     def _may_step_up(self, challenge: Challenge) -> bool:
         """Each scope is asked for once: a server that refuses the token that it asked for will go on doing so."""

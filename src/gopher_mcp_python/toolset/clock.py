@@ -31,6 +31,7 @@ class PausableClock:
         self._spent = 0.0
         self._paused_seconds = 0.0
         self._on_change: Callable[[], None] | None = None
+        self._stopped = False
 
     def start(self) -> None:
         with self._lock:
@@ -45,9 +46,10 @@ class PausableClock:
         """Called (with no lock held) after each pause and resume, to rearm a timer."""
         self._on_change = callback
 
-    @property
-    def limited(self) -> bool:
-        return self._budget is not None
+    def stop(self) -> None:
+        """No time is left from now on, whatever the budget was and whoever is asked: there is nothing to wait for."""
+        self._stopped = True
+        self._changed()
 
     def pause(self) -> None:
         with self._lock:
@@ -70,6 +72,8 @@ class PausableClock:
     def remaining(self) -> float | None:
         """Seconds left, at least 0; None without a limit or while the clock stands still."""
         with self._lock:
+            if self._stopped:
+                return 0.0
             if self._budget is None or self._pauses or self._since is None:
                 return None
             return max(0.0, self._budget - self._spent - (time.monotonic() - self._since))

@@ -7,9 +7,11 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
+from ..redaction import redact_url
 from ..sdk_import import load
+from .errors import SessionLostError
 from .record import current_record
 
 if TYPE_CHECKING:
@@ -85,15 +87,27 @@ class StdioConnection:
 Connection = HttpConnection | StdioConnection
 
 
+def place(connection: Connection) -> str:
+    """The server as it may be printed: no user-info, no query, no fragment, no token in its path."""
+    if not isinstance(connection, HttpConnection):
+        return connection.label
+    parts = urlsplit(connection.url)
+    return redact_url(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
+
+
 @dataclass
 class Farewell:
-    """What ending an HTTP session takes: its id, and whether the server still knows it."""
+    """What ending an HTTP session takes: its id, whether the server still knows it, and how many of our answers it has
+    got."""
 
     session_id: str | None = None
     forgotten: bool = False
+    delivered: int = 0
 
     async def note(self, response: httpx2.Response) -> None:
         self.session_id = response.headers.get(SESSION_HEADER, self.session_id)
+        if is_answer(response.request):
+            self.delivered += 1
 
     async def say(self, client: httpx2.AsyncClient, url: str) -> None:
         """Tells the server that the session is over; a server that does not answer in time finds out by itself."""
@@ -160,11 +174,16 @@ def http_client(connection: HttpConnection, *hooks: Callable[[Any], Awaitable[No
     )
 
 
+def is_answer(request: httpx2.Request) -> bool:
+    """Whether a request carries an answer of ours to what the server asked."""
+    return request.method == "POST" and b'"method":' not in request.content[:200]
+
+
 async def _limit_receipt(request: httpx2.Request) -> None:
     """Answers to requests may take for ever; the receipt of a notification or of an answer of ours may not."""
     if request.method != "POST":
         return
-    head = request.content[:200]
+    head = (await request.aread())[:200]  # a redirected one is not read yet
     if b'"method":"notifications/' in head or b'"method":' not in head:
         request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": RECEIPT_SECONDS}
 
@@ -176,6 +195,11 @@ async def _note_status(response: httpx2.Response) -> None:
     """
     record = current_record()
     if record is None or response.request.method != "POST":
+        return
+    if is_answer(response.request):
+        if response.status_code >= 500:  # the server goes on waiting for it, and the call for the server
+            told = f"The server could not take an answer that it had asked for (HTTP status {response.status_code})"
+            record.give_up(SessionLostError(told))
         return
     record.http_status = response.status_code
     record.http_session = SESSION_HEADER in response.request.headers

@@ -53,3 +53,11 @@ class ElicitationRequiredError(ToolsetError):
 
 class ElicitationHandlerError(ToolsetError):
     """A handler raised while it was asked; the server was told so, and `__cause__` holds what it raised."""
+
+
+def refused_text(where: str, status: int) -> str:
+    """What to say of a server that refuses (HTTP status 401, 403); `where` says what was tried with which server."""
+    return (
+        f"{where} failed: the server refused the credentials (HTTP status {status}). Give a valid access token "
+        "(create option access_token, --token on the command line) or an Authorization header"
+    )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit, urlunsplit
-
 import anyio
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from ..errors import AgentError, ApiKeyError, ConnectionError
-from ..redaction import redact_text, redact_url
-from .connection import MAX_EVENT_BYTES, Connection, HttpConnection
+from ..redaction import redact_text
+from .connection import MAX_EVENT_BYTES, Connection, HttpConnection, place
 from .errors import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
@@ -20,6 +18,7 @@ from .errors import (
     ServerError,
     SessionLostError,
     ToolsetError,
+    refused_text,
 )
 from .record import Record
 from .session import Session
@@ -37,8 +36,8 @@ async def explain(
 ) -> AgentError:
     """The error to raise for `error`; `doing` begins its text ("connecting to", "calling x of")."""
     where = f"{doing} {place(connection)}"
-    if record.sign_in_error is not None:
-        return record.sign_in_error
+    if record.failure is not None:
+        return record.failure
     if isinstance(error, CallTimeoutError):
         return CallTimeoutError(f"{where} took longer than its time limit")
     if isinstance(error, AgentError):
@@ -47,7 +46,7 @@ async def explain(
     if isinstance(status, int):
         record.http_status = status
     if record.http_status in (401, 403):
-        return ApiKeyError(_refused_text(where, record.http_status))
+        return ApiKeyError(refused_text(where, record.http_status))
     if isinstance(error, MCPError):
         return await _protocol_error(error, record, connection, session, where)
     if isinstance(error, ValidationError):
@@ -113,21 +112,6 @@ async def _lost(
 def _quoted(text: str) -> str:
     """A server's own words, cut, without the secrets that can be recognised in them."""
     return redact_text(text[:_MAX_QUOTE])
-
-
-def place(connection: Connection) -> str:
-    """The server as it may be printed: no user-info, no query, no fragment, no token in its path."""
-    if not isinstance(connection, HttpConnection):
-        return connection.label
-    parts = urlsplit(connection.url)
-    return redact_url(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
-
-
-def _refused_text(where: str, status: int) -> str:
-    return (
-        f"{where} failed: the server refused the credentials (HTTP status {status}). Give a valid access token "
-        "(create option access_token, --token on the command line) or an Authorization header"
-    )
 
 
 def _status_remedy(status: int) -> str:

@@ -32,7 +32,7 @@ class Record:
         http_error: the JSON of an HTTP error's body (gateways put the server's own error there).
         raw_result: the last result as it came, for the canonical JSON of questions inside it.
         cause: what a handler raised.
-        sign_in_error: why there is no token for the server.
+        failure: why it can't succeed any more, where the SDK's own error would not say it.
         asked: whether anybody was asked anything.
     """
 
@@ -45,8 +45,13 @@ class Record:
     http_error: Any = None
     raw_result: dict[str, Any] | None = None
     cause: BaseException | None = None
-    sign_in_error: AgentError | None = None
+    failure: AgentError | None = None
     asked: bool = False
+
+    def give_up(self, failure: AgentError) -> None:
+        """There is nothing left to wait for: it ends now, with this error."""
+        self.failure = failure
+        self.clock.stop()
 
     def finish(self) -> None:
         """The request is over: whatever is still asked on its behalf is taken back (and answered with cancel)."""

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
-from .connection import Connection, Farewell, StdioConnection, open_transport
+from .connection import Connection, Farewell, HttpConnection, StdioConnection, open_transport
 from .elicitation import Asker, InvalidElicitation, Prompt, key_of, read_request, wire_answer
 from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS
 from .record import Record, current_record, outside_call
@@ -34,7 +34,8 @@ CLOSE_SECONDS = 3.0
 CLOSE_COMMAND_SECONDS = 7.0
 # Seconds that a transport which has broken takes to end.
 END_SECONDS = 0.5
-# Seconds that answers may take in all to leave before a session ends, and one answer from here to the wire.
+# Seconds that answers may take in all to leave before a session ends, and one answer from here to the wire of a
+# transport that does not tell.
 ANSWER_SECONDS = 0.5
 SEND_SECONDS = 0.05
 
@@ -64,7 +65,7 @@ class Session:
         self.failure: BaseException | None = None
         self.calls: set[Record] = set()
         self._farewell = Farewell()
-        self._answering = 0
+        self._under_way = self._given = 0  # questions that are being answered, and answers that were given
         self._answered_at = float("-inf")
         self._loose = Record()  # of questions that belong to no call
 
@@ -149,7 +150,7 @@ class Session:
             record.withdraw()
         loop = asyncio.get_running_loop()
         end = loop.time() + ANSWER_SECONDS
-        while loop.time() < end and (self._answering or loop.time() - self._answered_at < SEND_SECONDS):
+        while loop.time() < end and self.answering:
             await asyncio.sleep(0.01)
 
     async def _negotiate(self, client: ClientSession) -> None:
@@ -230,12 +231,22 @@ class Session:
 
     async def answer(self, request_id: Any, params: Any) -> dict[str, Any]:
         """Answers `elicitation/create`. Raises MCPError, which the dispatcher sends as the error."""
-        self._answering += 1
+        self._under_way += 1
         try:
             return await self._answer(request_id, params)
         finally:
-            self._answering -= 1
+            self._under_way -= 1
+            self._given += 1
             self._answered_at = asyncio.get_running_loop().time()
+
+    @property
+    def answering(self) -> bool:
+        """Whether somebody is asked, or an answer is still on its way to the server."""
+        if self._under_way:
+            return True
+        if isinstance(self.connection, HttpConnection) and self.connection.transport == "streamable-http":
+            return self._farewell.delivered < self._given
+        return asyncio.get_running_loop().time() - self._answered_at < SEND_SECONDS
 
     async def _answer(self, request_id: Any, params: Any) -> dict[str, Any]:
         record = self.owner_of()

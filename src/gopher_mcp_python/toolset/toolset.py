@@ -23,12 +23,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from .. import __version__
 from .alarm import limited
 from .clock import PausableClock
 from .connection import Connection
@@ -87,6 +87,11 @@ class Toolset:
         self._closed = True
         self._main = self._second = None
         await asyncio.gather(*(session.close() for session in self._open_sessions))
+
+    @property
+    def answering(self) -> bool:
+        """Whether somebody is asked, or an answer is still on its way to the server."""
+        return any(session.answering for session in self._open_sessions if not session.ended)
 
     async def list_tools(self) -> dict[str, types.Tool]:
         """Lists the tools anew. Raises as `connect`."""
@@ -236,8 +241,4 @@ def _forgotten(error: MCPError, record: Record, session: Session) -> bool:
 
 
 def _client_info() -> types.Implementation:
-    try:
-        own = version("gopher-mcp-python")
-    except PackageNotFoundError:  # run from a source tree
-        own = "0"
-    return types.Implementation(name="gopher-mcp-python", version=own)
+    return types.Implementation(name="gopher-mcp-python", version=__version__)
