@@ -49,6 +49,17 @@ class Grant:
         return time.time() >= self.record.expires_at - self.early
 
     @property
+    def over(self) -> bool:
+        """Whether the token's time is up, to the second."""
+        ends = None if self.record is None else self.record.expires_at
+        return self.record is None or (ends is not None and time.time() >= ends)
+
+    def covers(self, scope: str) -> bool:
+        """Whether the token is known to be good for these scopes."""
+        granted = (self.record.scope or "") if self.record is not None else ""
+        return set(scope.split()) <= set(granted.split())
+
+    @property
     def renewable(self) -> bool:
         return bool(self.record is not None and self.record.refresh_token and self.client)
 

@@ -69,7 +69,11 @@ class ServerSignIn:
             self._looked = True
         grant = self._grant
         if renew and grant is not None and grant.expired and grant.renewable:
-            return await self._refresh(grant.token)
+            try:
+                return await self._refresh(grant.token)
+            except SignInError:
+                if grant.over:
+                    raise  # a little later it can be tried again
         return None if grant is None or grant.record is None else grant
 
     async def renewed(self, rejected: str | None, challenge: Challenge, *, interactive: bool) -> Grant | None:
@@ -80,11 +84,12 @@ class ServerSignIn:
 
         Raises SignInError.
         """
-        if challenge.step_up:
-            if not self._may_step_up(challenge):
-                return None
-        elif (refreshed := await self._refresh(rejected)) is not None:
-            return refreshed
+        if not challenge.step_up:
+            self._tried.clear()  # the next token will be good for no more than the server asks for now
+            if (refreshed := await self._refresh(rejected)) is not None:
+                return refreshed
+        elif not self._may_step_up(challenge):
+            return None
         if not interactive and self._options.grant == "authorization_code":
             return None
         try:
@@ -120,10 +125,11 @@ class ServerSignIn:
 
     # ---- in a flight -----------------------------------------------------------------------------------------------
 
-    async def _stored(self, rejected: str | None) -> tuple[Grant | None, bool]:
-        """What is stored, and whether it is what somebody else was faster to get."""
+    async def _stored(self, rejected: str | None, scope: str = "") -> tuple[Grant | None, bool]:
+        """What is stored, and whether it is what somebody else was faster to get, good for `scope`."""
         prior = await grants.load(self._store, self._key)
-        return prior, prior is not None and prior.token not in (None, rejected) and not prior.expired
+        newer = prior is not None and prior.token not in (None, rejected) and not prior.expired
+        return prior, newer and (not scope or prior is None or prior.covers(scope))
 
     async def _refresh_once(self, flight: Flight, rejected: str | None) -> Grant | None:
         prior, newer = await self._stored(rejected)
@@ -139,7 +145,7 @@ class ServerSignIn:
                 return await self._timed(self._refreshed(prior, http), PausableClock(FLOW_SECONDS))
 
     async def _sign_in(self, rejected: str | None, challenge: Challenge) -> Grant | None:
-        prior, newer = await self._stored(rejected)
+        prior, newer = await self._stored(rejected, (challenge.scope or "") if challenge.step_up else "")
         if newer:
             return prior
         from .http import Http
