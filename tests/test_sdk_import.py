@@ -166,6 +166,24 @@ thread.join()
     assert with_helper(tmp_path, helper, code) == [[0], True]
 
 
+def test_the_engine_is_imported_while_the_service_is_waited_for() -> None:
+    code = (
+        "import json, sys, time\n"
+        "from gopher_mcp_python import AgentError, GopherAgent, ServerConfig\n"
+        "seen = []\n"
+        "def fetch(key, route=None):\n"
+        "    end = time.monotonic() + 60\n"
+        "    while 'mcp.client.streamable_http' not in sys.modules and time.monotonic() < end: time.sleep(0.01)\n"
+        "    seen.append('mcp.client.streamable_http' in sys.modules)\n"
+        "    return json.dumps({'servers': [{'name': 'a', 'url': 'http://127.0.0.1:9/mcp'}]})\n"
+        "ServerConfig.fetch = staticmethod(fetch)\n"
+        "try: GopherAgent.create_with_server_id('DirectProvider', 'm', 'key', 'id', {'oauth': {'mode': 'disabled'}})\n"
+        "except AgentError as error: seen.append(type(error).__name__)\n"
+        "print(json.dumps([seen, 'mcp.server' in sys.modules]))"
+    )
+    assert told(code) == [[True, "ConnectionError"], False]
+
+
 def test_an_sdk_that_needs_its_packages_is_imported_the_usual_way(tmp_path: Path) -> None:
     code = (
         "import gc, json; from gopher_mcp_python.sdk_import import load\n"

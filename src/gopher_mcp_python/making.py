@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import first_step, stopping
+from . import first_step, sdk_import, stopping
 from .elicitation import GopherAgentElicitationOptions
 from .elicitor import Elicitor
 from .engines import Choice, choose
@@ -28,6 +28,10 @@ _ROUTE_KEYS: dict[Factory, str | None] = {
     "gateway_id": "gatewayId",
     "gateway_name": "gatewayName",
 }
+
+
+#: What the embedded engine consists of, the transport that most servers need included.
+_EMBEDDED = ("gopher_mcp_python.engines.embedded", "mcp.client.streamable_http")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ def make(
     # The library fetches by itself, but from its own service alone; otherwise only the sign-ins need to know.
     needed = choice.engine == "embedded" or bool(os.environ.get("GOPHER_API_ROOT", "").strip())
     if factory in _ROUTE_KEYS and (needed or sign_ins is not None):
+        if choice.engine == "embedded":
+            sdk_import.load_meanwhile(*_EMBEDDED)
         known_servers = _servers_of(factory, api_key or "", target, needed=needed)
         if needed:
             factory, target = "json", known_servers or ""
@@ -158,9 +164,7 @@ def _create(choice: Choice, spec: CreateSpec) -> EngineAgent:
         from .engines.native import create as create_native
 
         return create_native(spec)
-    from .sdk_import import load
-
-    load("gopher_mcp_python.engines.embedded", "mcp.client.streamable_http")
+    sdk_import.load(*_EMBEDDED)
     from .engines.embedded import create as create_embedded
 
     return create_embedded(spec)

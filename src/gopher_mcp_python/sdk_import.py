@@ -26,7 +26,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, cast
 
-__all__ = ["load"]
+__all__ = ["load", "load_meanwhile"]
 
 # The finders and loaders here have no base classes: importlib.abc alone would cost what is saved elsewhere.
 _PACKAGES = ("mcp", "mcp.client")
@@ -62,11 +62,22 @@ def load(*names: str) -> None:
                 import_module(name)
 
 
+def load_meanwhile(*names: str) -> None:
+    """Begins to `load` on a thread, for somebody who is about to wait for a server and will `load` the same then."""
+
+    def begin() -> None:
+        with suppress(Exception):  # told by the one that follows
+            load(*names)
+
+    if not all(name in sys.modules for name in names):
+        threading.Thread(target=begin, name="gopher-mcp import").start()
+
+
 @contextmanager
 def _collector_off() -> Iterator[None]:
     collecting = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if collecting:
@@ -80,8 +91,8 @@ def _stand_ins() -> Iterator[None]:
         yield
         return
     finder = _Finder()
-    sys.meta_path.insert(0, finder)
     try:
+        sys.meta_path.insert(0, finder)
         for name in _PACKAGES:
             import_module(name)  # whoever imports it at the same moment is faster or waits: Python's own lock does it
         yield
