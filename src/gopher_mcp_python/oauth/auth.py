@@ -66,7 +66,9 @@ class BearerAuth(httpx2.Auth):
                 with standing_still():
                     interactive = request.method == "POST" or self._asks_for_streams
                     rejected = grant.token if grant is not None else None
-                    grant = await self._sign_in.renewed(rejected, challenge, interactive=interactive)
+                    grant = await self._sign_in.renewed(
+                        rejected, challenge, interactive=interactive, first=tries == 0
+                    )
             except SignInError as error:
                 _note(error, request)
                 return

@@ -87,11 +87,13 @@ class Flow:
         self._http = http
         self._own_issuer: str | None = None
         self._ended: SignInError | None = None
+        self._is_described = False
 
     # ---- signing in ------------------------------------------------------------------------------------------------
 
     async def sign_in(self, challenge: Challenge, redirect_uri: str | None, person: Person) -> Grant:
         """A new token, after what `challenge` asks for. Raises SignInError."""
+        self._is_described = challenge.resource_metadata is not None
         client = known_client(self._options, self._prior, redirect_uri)
         staging = _Staging(self._prior_tokens() if challenge.step_up else None, client)
         provider = self._provider(staging, redirect_uri, person)
@@ -204,7 +206,7 @@ class Flow:
                         self._check_discovered(provider.context)
                     answer = await self._http.send(self._completed(wanted, provider.context.oauth_metadata))
                     if provider.context.oauth_metadata is None and offers_nothing(self._http):
-                        raise NothingOffered(f"{host_of(self._url)} offers no way to sign in", "refused")
+                        raise self._nothing()
                     answer = self._readable(fitting(answer), provider.context)
                 wanted = await steps.asend(answer)
         except (SignInError, StopAsyncIteration):
@@ -213,6 +215,12 @@ class Flow:
             raise self._masked(self._ended or refusal(self._http, None, error)) from None
         finally:
             await steps.aclose()
+
+    def _nothing(self) -> SignInError:
+        host = host_of(self._url)
+        if self._is_described:
+            return SignInError(f"{host} says where its sign-in is described, but that can't be read", "misconfigured")
+        return NothingOffered(f"{host} offers no way to sign in")
 
     def _masked(self, error: SignInError) -> SignInError:
         error.message = self._http.masked(error.message)

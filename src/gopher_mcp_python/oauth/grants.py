@@ -29,6 +29,7 @@ class Grant:
         server: the authorization server's issuer and endpoints, as RFC 8414 names them; empty where it has no metadata.
         resource: what the token was asked for (RFC 8707); None: nothing was named.
         early: how long before its end the token is renewed (in seconds).
+        kept: whether the store has it; else it is good for the agent that got it only.
     """
 
     record: GopherAgentTokenRecord | None
@@ -36,6 +37,7 @@ class Grant:
     server: dict[str, Any] | None = None
     resource: str | None = None
     early: float = EARLY_SECONDS
+    kept: bool = True
 
     @property
     def token(self) -> str | None:
@@ -86,9 +88,10 @@ async def save(store: GopherAgentTokenStore, key: str, grant: Grant) -> None:
         await _asked(store.set(key, grant.record))
 
 
-async def forget(store: GopherAgentTokenStore, key: str, *, client: bool = False) -> None:
-    """The token is worthless; the client stays unless it is, too. Raises SignInError when the store fails."""
-    await _asked(store.delete(key))
+async def forget(store: GopherAgentTokenStore, key: str, *, token: bool, client: bool) -> None:
+    """What is worthless of the two. Raises SignInError when the store fails."""
+    if token:
+        await _asked(store.delete(key))
     if client:
         await _asked(store.delete(client_key(key)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
@@ -54,7 +55,7 @@ class ServerSignIn:
         self._key = token_key(url, options)
         self._grant: Grant | None = None
         self._looked = False  # for what the store has
-        self._tried: set[str] = set()  # scopes that were asked for in a step-up already
+        self._given: dict[str, str] = {}  # by scope: the token that a step-up for it gave
 
     async def current(self, *, renew: bool = True) -> Grant | None:
         """A token to try; None: there is none.
@@ -76,20 +77,21 @@ class ServerSignIn:
                     raise  # a little later it can be tried again
         return None if grant is None or grant.record is None else grant
 
-    async def renewed(self, rejected: str | None, challenge: Challenge, *, interactive: bool) -> Grant | None:
+    async def renewed(
+        self, rejected: str | None, challenge: Challenge, *, interactive: bool, first: bool = True
+    ) -> Grant | None:
         """A token instead of the one that was rejected; None: there is none to be had, so the refusal stands.
 
         Args:
             interactive: whether a person may be asked.
+            first: whether it is the first refusal of this request. A refresh that did not help is not made again.
 
         Raises SignInError.
         """
-        if not challenge.step_up:
-            self._tried.clear()  # the next token will be good for no more than the server asks for now
-            if (refreshed := await self._refresh(rejected)) is not None:
-                return refreshed
-        elif not self._may_step_up(challenge):
-            return None
+        if challenge.step_up:
+            return await self._stepped_up(rejected, challenge) if interactive else None
+        if first and (refreshed := await self._refresh(rejected)) is not None:
+            return refreshed
         if not interactive and self._options.grant == "authorization_code":
             return None
         try:
@@ -98,17 +100,22 @@ class ServerSignIn:
             debug("no sign-in", server=self.label, reason=nothing)
             return None
 
-    def _may_step_up(self, challenge: Challenge) -> bool:
-        """Each scope is asked for once: a server that refuses the token that it asked for will go on doing so."""
+    async def _stepped_up(self, rejected: str | None, challenge: Challenge) -> Grant | None:
+        """A token for more. A server that refuses the very token that it asked for will go on doing so."""
         scope = " ".join(sorted((challenge.scope or "").split()))
-        if scope in self._tried:
+        if rejected is not None and self._given.get(scope) == rejected:
             debug("step-up refused again", server=self.label)
-            return False
-        self._tried.add(scope)
-        return True
+            return None
+        grant = await self._fly("sign-in", lambda flight: self._sign_in(rejected, challenge))
+        if grant is not None and grant.token is not None:
+            self._given[scope] = grant.token
+        return grant
 
     async def _refresh(self, rejected: str | None) -> Grant | None:
-        return await self._fly("refresh", lambda flight: self._refresh_once(flight, rejected))
+        grant = await self._fly("refresh", lambda flight: self._refresh_once(flight, rejected))
+        if grant is not None and grant.token is not None:  # what was refused to one token is refused to its next
+            self._given = {scope: grant.token if old == rejected else old for scope, old in self._given.items()}
+        return grant
 
     async def _fly(self, kind: str, main: flights.Main) -> Grant | None:
         store = getattr(self._store, "identity", id(self._store))
@@ -127,7 +134,8 @@ class ServerSignIn:
 
     async def _stored(self, rejected: str | None, scope: str = "") -> tuple[Grant | None, bool]:
         """What is stored, and whether it is what somebody else was faster to get, good for `scope`."""
-        prior = await grants.load(self._store, self._key)
+        own = self._grant
+        prior = own if own is not None and not own.kept else await grants.load(self._store, self._key)
         newer = prior is not None and prior.token not in (None, rejected) and not prior.expired
         return prior, newer and (not scope or prior is None or prior.covers(scope))
 
@@ -174,12 +182,13 @@ class ServerSignIn:
             grant = await Flow(self._url, self._options, prior, http).refresh()
         except RefreshRefused as refused:
             debug("refresh refused", server=self.label, error=refused)
+            self._grant = None
             again, newer = await self._stored(prior.token)
             if newer:
                 return again  # another process has refreshed it
-            await grants.forget(self._store, self._key, client=refused.client_unknown)
+            await self._forget(client=refused.client_unknown)
             return None
-        await self._keep(grant)
+        grant = await self._keep(grant)
         debug("refreshed", server=self.label)
         return grant
 
@@ -189,8 +198,7 @@ class ServerSignIn:
 
         flow = Flow(self._url, self._options, prior, http)
         if self._options.grant != "authorization_code":
-            grant = await flow.sign_in(challenge, None, _nobody)
-            await self._keep(grant)
+            grant = await self._keep(await flow.sign_in(challenge, None, _nobody))
         else:
             clock.pause()  # waiting for somebody else's sign-in
             async with flights.alone():
@@ -213,14 +221,13 @@ class ServerSignIn:
                 clock.resume()
 
         try:
-            grant = await flow.sign_in(challenge, callback.redirect_uri, person)
-            await self._keep(grant)
+            grant = await self._keep(await flow.sign_in(challenge, callback.redirect_uri, person))
         except BaseException as error:
             text = str(error) if isinstance(error, SignInError) else "The sign-in was given up."
             await asyncio.shield(callback.finish(False, text))
             if asked and not challenge.step_up and prior is not None and prior.client is not None:
                 # A provider that does not know the client any more shows that to the person only.
-                await grants.forget(self._store, self._key, client=True)
+                await self._forget(token=False, client=True)
             raise
         await callback.finish(True, f"You are signed in to {self.label}.")
         return grant
@@ -253,12 +260,21 @@ class ServerSignIn:
         )
         return redirect.code or "", state, redirect.iss
 
-    async def _keep(self, grant: Grant) -> None:
+    async def _keep(self, grant: Grant) -> Grant:
         """Into the store. Where that fails the token is still good for this agent: it goes on, and the log says so."""
         try:
             await grants.save(self._store, self._key, grant)
         except SignInError as error:
             _log.warning("%s; the token for %s is good for this agent only", error, self.label)
+            return replace(grant, kept=False)
+        return grant
+
+    async def _forget(self, *, token: bool = True, client: bool) -> None:
+        """Out of the store. Where that fails it is found worthless once more, which is no reason to stop here."""
+        try:
+            await grants.forget(self._store, self._key, token=token, client=client)
+        except SignInError as error:
+            debug("not forgotten", server=self.label, error=error)
 
 
 async def _nobody(url: str) -> tuple[str, str | None, str | None]:
