@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -128,6 +129,53 @@ def test_a_server_that_wants_no_token_costs_one_look_into_the_store(world: World
             with pytest.raises(AgentError):
                 agent.run("plain")
     assert store.reads <= 2
+
+
+def test_a_token_that_can_not_be_stored_is_renewed_all_the_same(world: World) -> None:
+    """The store has an older one, whose refresh token the provider would take for a stolen one."""
+    world.store = store = Store()
+    with world.create() as agent:
+        store.fails = "set"
+        for _ in range(3):
+            world.idp.expire_access_tokens()
+            assert agent.run("plain") == "plain: ok"
+        store.fails = ""
+        world.idp.expire_access_tokens()
+        assert agent.run("plain") == "plain: ok"
+    assert (world.idp.count("refresh"), world.idp.count("reuse"), world.sign_ins()) == (4, 0, 1)
+    assert world.whoami()["subject"] == "ada", "the last one was stored"
+    assert world.sign_ins() == 1
+
+
+def test_a_sign_in_that_fails_leaves_what_somebody_else_has_stored(world: World) -> None:
+    world.whoami()
+    world.change_record(expires_at=None, refresh_token=None)
+    good = world.record().access_token
+    with world.create() as agent:
+        world.idp.revoke_grants()
+        world.idp.settings.consent = "deny"
+        hold = world.idp.hold("authorize")
+        with ThreadPoolExecutor() as pool:
+            running = pool.submit(agent.run, "plain")
+            hold.wait_reached()
+            world.change_record(access_token="of-somebody-else")
+            hold.release()
+            assert isinstance(running.exception(20), SignInError)
+    assert world.record().access_token == "of-somebody-else" != good
+
+
+def test_a_store_that_deletes_nothing_hides_no_reason(world: World) -> None:
+    world.whoami()
+    world.idp.revoke_grants()
+    world.idp.settings.consent = "deny"
+
+    async def delete(key: str) -> None:
+        raise OSError("the disk is full of sand")
+
+    world.store.delete = delete  # type: ignore[method-assign]
+    with pytest.raises(SignInError) as caught:
+        world.create()
+    assert caught.value.reason == "denied"
 
 
 # ---- what servers say ------------------------------------------------------------------------------------------------
