@@ -76,8 +76,9 @@ def test_a_slash_at_the_end_is_no_other_server(world: World, where: str) -> None
     if where != "the address":
         world.server.settings.resource = f"{world.server.url}/"
     url = world.server.url if where == "the description" else f"{world.server.url}/"
-    assert world.whoami(url)["subject"] == "ada"
-    assert world.whoami(url)["subject"] == "ada"
+    for _ in range(2):
+        with world.create(url) as agent:
+            assert json.loads(agent.run("whoami"))["subject"] == "ada"
     assert world.sign_ins() == 1
 
 
@@ -452,8 +453,9 @@ def test_many_threads_and_a_token_that_keeps_ending(world: World) -> None:
     for thread in threads:
         thread.join(60)
     assert not any(thread.is_alive() for thread in threads)
-    assert world.idp.count("reuse") == 0 and world.sign_ins() == 1
-    # Six threads that let each other's tokens end may run out of attempts, but in no other way.
+    assert world.idp.count("reuse") == 0
+    # Six threads that let each other's tokens end: a new one may be over before it is used, which looks like a server
+    # that takes none. Then a person is asked, or the attempts are over; but in no other way.
     assert all("401" in str(error) for error in failures)
 
 
