@@ -167,3 +167,30 @@ def test_waiting_long_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
     flights.join_blocking("long", main, counting)
     assert counted[1] - counted[0] < 20
+
+
+def test_what_a_flight_has_left_running_ends_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    """One of several servers was refused: nobody waits for the sign-in to the other any more."""
+    waits = threading.Event()
+    ended: list[str] = []
+
+    async def other(flight: Flight) -> None:
+        waits.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("other")
+
+    async def refused() -> None:
+        while not waits.is_set():
+            await asyncio.sleep(0.005)
+        raise SignInError("not this one", "denied")
+
+    async def main(flight: Flight) -> None:
+        await asyncio.gather(refused(), flights.join("other", other))
+
+    with pytest.raises(SignInError):
+        flights.join_blocking("several", main, lambda: None)
+    until(lambda: ended and not flights._state.flights)
+    gc.collect()
+    assert caplog.records == []

@@ -90,6 +90,7 @@ class Flight:
                 if self.abandoned:
                     task.cancel()
             result, error = _outcome(loop, task)
+            _give_up_the_rest(loop)
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
         finally:
@@ -108,6 +109,15 @@ def _outcome(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> tuple[
         return None, asyncio.CancelledError()
     except BaseException as error:  # handed to those who wait
         return None, _own(error)
+
+
+def _give_up_the_rest(loop: asyncio.AbstractEventLoop) -> None:
+    """What a flight has left running when it ended: sign-ins to other servers, when the first one was refused."""
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
 
 
 async def join(key: Any, main: Main) -> Any:
