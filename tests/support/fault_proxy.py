@@ -187,7 +187,7 @@ def redirect(to: str, code: int = 307) -> Fault:
 
 
 def _named(fault: Fault, name: str) -> Fault:
-    fault.__name__ = name  # type: ignore[attr-defined]
+    fault.__name__ = name
     return fault
 
 
