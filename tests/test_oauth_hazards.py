@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +17,7 @@ from gopher_mcp_python.oauth.http import Http
 from gopher_mcp_python.oauth.probe import probed
 from gopher_mcp_python.oauth.signin import ServerSignIn
 from gopher_mcp_python.oauth_options import GopherAgentOAuthOptions, GopherAgentTokenRecord
-from gopher_mcp_python.toolset.connection import HttpConnection
+from gopher_mcp_python.toolset.connection import HttpConnection, is_answer
 from tests.support.browsing import World
 
 # ---- wrong authorization servers -------------------------------------------------------------------------------------
@@ -176,6 +177,26 @@ def test_a_store_that_deletes_nothing_hides_no_reason(world: World) -> None:
     with pytest.raises(SignInError) as caught:
         world.create()
     assert caught.value.reason == "denied"
+
+
+# ---- answers to what servers ask -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ({"action": "accept", "content": {"method": "card"}}, "result"),
+        ({"code": -32602, "message": "no"}, "error"),
+        ({"action": "cancel"}, "result"),
+        ({"name": "buy", "arguments": {"result": 1, "error": 2}}, "params"),
+    ],
+)
+def test_an_answer_is_known_by_what_it_is(result: dict[str, Any], message: str) -> None:
+    """A form may have a field of any name, a tool arguments of any name."""
+    told = {"jsonrpc": "2.0", "id": 'a "method": b', **({"method": "tools/call"} if message == "params" else {})}
+    body = json.dumps({**told, message: result}, separators=(",", ":")).encode()
+    request = httpx2.Request("POST", "https://mcp.example.test/mcp", content=body)
+    assert is_answer(request) == (message != "params")
 
 
 # ---- what servers say ------------------------------------------------------------------------------------------------

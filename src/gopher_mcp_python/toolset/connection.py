@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,6 +28,8 @@ GOODBYE_SECONDS = 1.0
 # The largest event of a stream, in bytes. A tool's result is one event, images and files included.
 MAX_EVENT_BYTES = 256 * 1024 * 1024
 SESSION_HEADER = "mcp-session-id"
+# A JSON-RPC message with a result or an error of its own; deeper down these names, and "method", may be anybody's.
+_ANSWER = re.compile(rb'\s*\{[^{}\[\]]*"(?:result|error)"\s*:')
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,7 @@ def http_client(connection: HttpConnection, *hooks: Callable[[Any], Awaitable[No
 
 def is_answer(request: httpx2.Request) -> bool:
     """Whether a request carries an answer of ours to what the server asked."""
-    return request.method == "POST" and b'"method":' not in request.content[:200]
+    return request.method == "POST" and _ANSWER.match(request.content) is not None
 
 
 async def _limit_receipt(request: httpx2.Request) -> None:
@@ -184,7 +187,7 @@ async def _limit_receipt(request: httpx2.Request) -> None:
     if request.method != "POST":
         return
     head = (await request.aread())[:200]  # a redirected one is not read yet
-    if b'"method":"notifications/' in head or b'"method":' not in head:
+    if is_answer(request) or b'"method":"notifications/' in head:
         request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": RECEIPT_SECONDS}
 
 
