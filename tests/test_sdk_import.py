@@ -40,6 +40,15 @@ def test_the_collector_is_as_it_was(state: str) -> None:
     assert told(begin + LOAD + failing) is (state == "enable")
 
 
+def test_garbage_of_a_program_is_still_found_and_what_it_has_frozen_stays_so() -> None:
+    begin = "import gc, weakref\nclass Own: pass\none = Own(); one.itself = one; seen = weakref.ref(one); del one\n"
+    end = "counted = gc.get_freeze_count(); gc.collect(); print(json.dumps([counted, seen() is None]))"
+    assert told(begin + LOAD + end) == [0, True]
+    frozen = "gc.collect(); gc.freeze(); known = gc.get_freeze_count()\n"
+    end = "print(json.dumps([known > 0, abs(gc.get_freeze_count() - known) < known / 2]))"
+    assert told(begin + frozen + LOAD + end) == [True, True]
+
+
 # What a program does with the SDK; run with and without us before it.
 USE = """
 import importlib, json, pickle, sys, types

@@ -81,7 +81,16 @@ def _collector_off() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            _age()
             gc.enable()
+
+
+def _age() -> None:
+    """Puts what was made to the old objects, as several passes of the collector over all of it would. (Thawing does
+    that; a program that has frozen objects of its own keeps them frozen.)"""
+    if hasattr(gc, "freeze") and gc.get_freeze_count() == 0:
+        gc.freeze()
+        gc.unfreeze()
 
 
 @contextmanager
