@@ -179,6 +179,25 @@ def test_a_store_that_deletes_nothing_hides_no_reason(world: World) -> None:
     assert caught.value.reason == "denied"
 
 
+# ---- people asked for nothing ----------------------------------------------------------------------------------------
+
+
+def test_nobody_is_asked_for_a_notification(world: World) -> None:
+    """A run that was given up tells the server so; a sign-in for that would be for a run that is over."""
+    with world.create() as agent:
+        hold = world.idp.hold("refresh")
+        world.server.before("notifications/cancelled", world.idp.revoke_grants)
+        with pytest.raises(AgentError):
+            agent.run('slow {"seconds": 3}', 300)
+        hold.wait_reached()  # it was refused, and a token without a person was tried for it
+        hold.release()
+        assert json.loads(agent.run("whoami"))["subject"] == "ada"
+        refused = [one["method"] for one in world.server.events("unauthorized")]
+    posted = [method for method in refused if method not in ("GET", "DELETE")]
+    assert posted == ["initialize", "notifications/cancelled", "tools/call"]
+    assert world.sign_ins() == 2, "for the one who asked who that is"
+
+
 # ---- answers to what servers ask -------------------------------------------------------------------------------------
 
 

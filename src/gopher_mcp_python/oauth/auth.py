@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from ..toolset.clock import standing_still
-from ..toolset.connection import is_answer
+from ..toolset.connection import is_answer, is_notification
 from ..toolset.record import current_record
 from .challenge import read_challenge
 from .errors import SignInError
@@ -64,7 +64,7 @@ class BearerAuth(httpx2.Auth):
                 return
             try:
                 with standing_still():
-                    interactive = request.method == "POST" or self._asks_for_streams
+                    interactive = self._may_ask(request)
                     rejected = grant.token if grant is not None else None
                     grant = await self._sign_in.renewed(
                         rejected, challenge, interactive=interactive, first=tries == 0
@@ -76,6 +76,13 @@ class BearerAuth(httpx2.Auth):
                 if is_answer(request):
                     _note(SignInError("The server wants a token for an answer that it had asked for"), request)
                 return
+
+    def _may_ask(self, request: httpx2.Request) -> bool:
+        """Whether a person may be asked for it. Nobody waits for a notification, which may be of a run that is over."""
+        if request.method == "GET":
+            return self._asks_for_streams
+        return not is_notification(request)
+
 
 
 def _put(request: httpx2.Request, grant: Grant | None) -> None:

@@ -182,12 +182,17 @@ def is_answer(request: httpx2.Request) -> bool:
     return request.method == "POST" and _ANSWER.match(request.content) is not None
 
 
+def is_notification(request: httpx2.Request) -> bool:
+    """Whether nobody waits for what comes of a request."""
+    return request.method == "POST" and b'"method":"notifications/' in request.content[:200]
+
+
 async def _limit_receipt(request: httpx2.Request) -> None:
     """Answers to requests may take for ever; the receipt of a notification or of an answer of ours may not."""
     if request.method != "POST":
         return
-    head = (await request.aread())[:200]  # a redirected one is not read yet
-    if is_answer(request) or b'"method":"notifications/' in head:
+    await request.aread()  # a redirected one is not read yet
+    if is_answer(request) or is_notification(request):
         request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": RECEIPT_SECONDS}
 
 
