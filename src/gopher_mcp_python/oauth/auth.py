@@ -12,6 +12,7 @@ from ..toolset.connection import is_answer, is_notification
 from ..toolset.record import current_record
 from .challenge import read_challenge
 from .errors import SignInError
+from .signin import Attempt
 
 if TYPE_CHECKING:
     from ..toolset.connection import HttpConnection
@@ -47,7 +48,9 @@ class BearerAuth(httpx2.Auth):
         self._asks_for_streams = asks_for_streams
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        await request.aread()  # one that follows a redirect is not read yet
         leaving = request.method == "DELETE"  # nobody needs a new token to say goodbye
+        attempt = Attempt(interactive=self._may_ask(request))
         grant, failure = None, None
         try:
             grant = await self._sign_in.current(renew=not leaving)
@@ -64,11 +67,8 @@ class BearerAuth(httpx2.Auth):
                 return
             try:
                 with standing_still():
-                    interactive = self._may_ask(request)
                     rejected = grant.token if grant is not None else None
-                    grant = await self._sign_in.renewed(
-                        rejected, challenge, interactive=interactive, first=tries == 0
-                    )
+                    grant = await self._sign_in.renewed(rejected, challenge, attempt)
             except SignInError as error:
                 _note(error, request)
                 return
@@ -82,7 +82,6 @@ class BearerAuth(httpx2.Auth):
         if request.method == "GET":
             return self._asks_for_streams
         return not is_notification(request)
-
 
 
 def _put(request: httpx2.Request, grant: Grant | None) -> None:

@@ -71,10 +71,10 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
     """Holds a lock on `path` against other threads and processes (a file beside it, which stays).
 
-    Raises: TokenStoreError when it can't be had within 30 seconds.
+    Raises: TokenStoreError when it can't be had within `patience` (in seconds).
     """
     lock = path.with_name(path.name + ".lock")
     try:
@@ -82,7 +82,7 @@ def locked(path: Path) -> Iterator[None]:
     except OSError as error:
         raise _failure(f"{lock} can't be made", error, "see that this user may write there,") from None
     try:
-        _wait_for(descriptor, lock)
+        _wait_for(descriptor, lock, patience)
         try:
             yield
         finally:
@@ -149,8 +149,8 @@ def _refuse_what_others_reach(found: os.stat_result, path: Path) -> None:
         raise TokenStoreError(f"other users may open {path} (its mode is {mode:04o}): run chmod 600 {path}")
 
 
-def _wait_for(descriptor: int, lock: Path) -> None:
-    end, pause = time.monotonic() + _PATIENCE, 0.002
+def _wait_for(descriptor: int, lock: Path, patience: float) -> None:
+    end, pause = time.monotonic() + patience, 0.002
     while True:
         try:
             return _try(descriptor)

@@ -18,6 +18,7 @@ from ..toolset.connection import GOODBYE_SECONDS, SESSION_HEADER, HttpConnection
 from ..toolset.errors import refused_text
 from .challenge import Challenge, challenge_of
 from .errors import SignInError
+from .signin import Attempt
 
 if TYPE_CHECKING:
     from .signin import ServerSignIn
@@ -44,14 +45,15 @@ async def probed(connection: HttpConnection, sign_in: ServerSignIn) -> str | Non
         grant = await sign_in.current()
     except SignInError as error:
         failure = error
-    for tries in range(_MOST_TRIES):
+    attempt = Attempt(interactive=True)
+    for _ in range(_MOST_TRIES):
         token = None if grant is None else grant.token
         challenge = await on_a_thread(partial(_ask, connection, token))  # a daemon: exit does not wait for it
         if challenge is None:
             break
         if failure is not None:
             raise failure
-        grant = await sign_in.renewed(token, challenge, interactive=True, first=tries == 0)
+        grant = await sign_in.renewed(token, challenge, attempt)
         if grant is None:  # the library takes three seconds to find out, and does not say what
             raise ApiKeyError(refused_text(f"connecting to {place(connection)}", challenge.status))
     return None if grant is None else grant.token

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
+import time
 from collections.abc import Awaitable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
@@ -30,13 +32,30 @@ if TYPE_CHECKING:
     from .http import Http
     from .loopback import Callback
 
-__all__ = ["ServerSignIn"]
+__all__ = ["Attempt", "ServerSignIn"]
 
 _log = logging.getLogger("gopher_mcp_python.oauth")
 # Seconds that everything but the person may take in one renewal, all requests together.
 FLOW_SECONDS = 60.0
 # Seconds that the person may take unless `timeout_ms` says otherwise; authorization servers give up at about that time.
 PERSON_SECONDS = 600.0
+
+
+@dataclass
+class Attempt:
+    """One request on its way to a token, and what was tried for it already.
+
+    Attributes:
+        interactive: whether a person may be asked.
+        began: when (in seconds of the monotonic clock).
+        gave: the tokens that a refresh gave for it: one that is refused is not refreshed again.
+        signed_in: whether somebody has signed in for it: a server that refuses that token, too, refuses for good.
+    """
+
+    interactive: bool
+    began: float = field(default_factory=time.monotonic)
+    gave: set[str | None] = field(default_factory=set)
+    signed_in: bool = False
 
 
 class ServerSignIn:
@@ -56,6 +75,7 @@ class ServerSignIn:
         self._grant: Grant | None = None
         self._looked = False  # for what the store has
         self._given: dict[str, str] = {}  # by scope: the token that a step-up for it gave
+        self._failures: dict[str, tuple[float, SignInError]] = {}  # the latest of each kind, and when (monotonic)
 
     async def current(self, *, renew: bool = True) -> Grant | None:
         """A token to try; None: there is none.
@@ -77,39 +97,49 @@ class ServerSignIn:
                     raise  # a little later it can be tried again
         return None if grant is None or grant.record is None else grant
 
-    async def renewed(
-        self, rejected: str | None, challenge: Challenge, *, interactive: bool, first: bool = True
-    ) -> Grant | None:
+    async def renewed(self, rejected: str | None, challenge: Challenge, attempt: Attempt) -> Grant | None:
         """A token instead of the one that was rejected; None: there is none to be had, so the refusal stands.
-
-        Args:
-            interactive: whether a person may be asked.
-            first: whether it is the first refusal of this request. A refresh that did not help is not made again.
 
         Raises SignInError.
         """
         if challenge.step_up:
-            return await self._stepped_up(rejected, challenge) if interactive else None
-        if first and (refreshed := await self._refresh(rejected)) is not None:
-            return refreshed
-        if not interactive and self._options.grant == "authorization_code":
+            return await self._stepped_up(rejected, challenge, attempt) if attempt.interactive else None
+        if rejected is None or rejected not in attempt.gave:
+            if (refreshed := await self._refresh(rejected)) is not None:
+                attempt.gave.add(refreshed.token)
+                return refreshed
+        if attempt.signed_in or not (attempt.interactive or self._options.grant != "authorization_code"):
             return None
+        attempt.signed_in = True
         try:
-            return await self._fly("sign-in", lambda flight: self._sign_in(rejected, challenge))
+            return await self._ask_once("sign-in", rejected, challenge, attempt)
         except NothingOffered as nothing:
             debug("no sign-in", server=self.label, reason=nothing)
             return None
 
-    async def _stepped_up(self, rejected: str | None, challenge: Challenge) -> Grant | None:
+    async def _stepped_up(self, rejected: str | None, challenge: Challenge, attempt: Attempt) -> Grant | None:
         """A token for more. A server that refuses the very token that it asked for will go on doing so."""
         scope = " ".join(sorted((challenge.scope or "").split()))
         if rejected is not None and self._given.get(scope) == rejected:
             debug("step-up refused again", server=self.label)
             return None
-        grant = await self._fly("sign-in", lambda flight: self._sign_in(rejected, challenge))
+        grant = await self._ask_once(f"step-up {scope}", rejected, challenge, attempt)
         if grant is not None and grant.token is not None:
             self._given[scope] = grant.token
         return grant
+
+    async def _ask_once(
+        self, kind: str, rejected: str | None, challenge: Challenge, attempt: Attempt
+    ) -> Grant | None:
+        """A person who says no, says so to every request that was under way then."""
+        failed = self._failures.get(kind)
+        if failed is not None and failed[0] >= attempt.began:
+            raise copy.copy(failed[1])
+        try:
+            return await self._fly(kind, lambda flight: self._sign_in(rejected, challenge))
+        except SignInError as error:
+            self._failures[kind] = (time.monotonic(), copy.copy(error))
+            raise
 
     async def _refresh(self, rejected: str | None) -> Grant | None:
         grant = await self._fly("refresh", lambda flight: self._refresh_once(flight, rejected))
@@ -153,14 +183,31 @@ class ServerSignIn:
                 return await self._timed(self._refreshed(prior, http), PausableClock(FLOW_SECONDS))
 
     async def _sign_in(self, rejected: str | None, challenge: Challenge) -> Grant | None:
-        prior, newer = await self._stored(rejected, (challenge.scope or "") if challenge.step_up else "")
+        scope = (challenge.scope or "") if challenge.step_up else ""
+        prior, newer = await self._stored(rejected, scope)
         if newer:
             return prior
+        if self._options.grant != "authorization_code":
+            return await self._got(prior, challenge, by_person=False)
+        async with flights.alone():
+            prior, newer = await self._stored(rejected, scope)  # the one before may have been for this server
+            return prior if newer else await self._got(prior, challenge, by_person=True)
+
+    async def _got(self, prior: Grant | None, challenge: Challenge, *, by_person: bool) -> Grant | None:
+        load("gopher_mcp_python.oauth.flow")
+        from .flow import Flow
         from .http import Http
 
         clock = PausableClock(FLOW_SECONDS)
         async with Http(self._url) as http:
-            return await self._timed(self._signed_in(prior, challenge, http, clock), clock)
+            flow = Flow(self._url, self._options, prior, http)
+            way = self._with_person(flow, prior, challenge, clock) if by_person else self._by_itself(flow, challenge)
+            grant = await self._timed(way, clock)
+        debug("signed in", server=self.label, scopes=grant.record.scope if grant and grant.record else None)
+        return grant
+
+    async def _by_itself(self, flow: Flow, challenge: Challenge) -> Grant:
+        return await self._keep(await flow.sign_in(challenge, None, _nobody))
 
     async def _timed(self, renewal: Awaitable[Grant | None], clock: PausableClock) -> Grant | None:
         from ..toolset.alarm import limited
@@ -190,21 +237,6 @@ class ServerSignIn:
             return None
         grant = await self._keep(grant)
         debug("refreshed", server=self.label)
-        return grant
-
-    async def _signed_in(self, prior: Grant | None, challenge: Challenge, http: Http, clock: PausableClock) -> Grant:
-        load("gopher_mcp_python.oauth.flow")
-        from .flow import Flow
-
-        flow = Flow(self._url, self._options, prior, http)
-        if self._options.grant != "authorization_code":
-            grant = await self._keep(await flow.sign_in(challenge, None, _nobody))
-        else:
-            clock.pause()  # waiting for somebody else's sign-in
-            async with flights.alone():
-                clock.resume()
-                grant = await self._with_person(flow, prior, challenge, clock)
-        debug("signed in", server=self.label, scopes=grant.record.scope if grant.record else None)
         return grant
 
     async def _with_person(self, flow: Flow, prior: Grant | None, challenge: Challenge, clock: PausableClock) -> Grant:

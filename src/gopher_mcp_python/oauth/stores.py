@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 STORE_VARIABLE = "GOPHER_MCP_TOKEN_STORE"
+_RENEWAL_SECONDS = 70.0  # that another process may take for a renewal, which has a limit of its own (60 s)
 
 
 class TokenStoreError(AgentError):
@@ -153,7 +154,7 @@ async def one_process(store: GopherAgentTokenStore) -> AsyncIterator[None]:
         return
     from .privatefile import locked
 
-    lock = locked(place)
+    lock = locked(place, _RENEWAL_SECONDS)
     try:
         await on_a_thread(lock.__enter__, discard=lambda _: lock.__exit__(None, None, None))
     except TokenStoreError:  # a disk that is read-only, a process that hangs: better a refresh without it than none
