@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from gopher_mcp_python import AgentError, MemoryTokenStore
+from gopher_mcp_python import AgentError, FileTokenStore, MemoryTokenStore
+from gopher_mcp_python.oauth import privatefile
 from gopher_mcp_python.oauth.challenge import Challenge, challenge_of
 from gopher_mcp_python.oauth.errors import SignInError
 from gopher_mcp_python.oauth.http import Http
 from gopher_mcp_python.oauth.probe import probed
-from gopher_mcp_python.oauth.signin import ServerSignIn
+from gopher_mcp_python.oauth.signin import FLOW_SECONDS, ServerSignIn
+from gopher_mcp_python.oauth.stores import one_process
 from gopher_mcp_python.oauth_options import GopherAgentOAuthOptions, GopherAgentTokenRecord
 from gopher_mcp_python.toolset.connection import HttpConnection, is_answer
 from tests.support.browsing import World
@@ -163,6 +166,31 @@ def test_a_sign_in_that_fails_leaves_what_somebody_else_has_stored(world: World)
             hold.release()
             assert isinstance(running.exception(20), SignInError)
     assert world.record().access_token == "of-somebody-else" != good
+
+
+def test_another_process_is_waited_for_as_long_as_its_refresh_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before that its refresh token must not be sent a second time."""
+
+    class Clock:
+        now = 0.0
+
+        def monotonic(self) -> float:
+            return self.now
+
+        def sleep(self, seconds: float) -> None:
+            self.now += seconds
+
+    async def renew() -> None:
+        async with one_process(FileTokenStore(tmp_path / "tokens", key="of a test")):
+            pass
+
+    with privatefile.locked(FileTokenStore(tmp_path / "tokens", key="of a test").refresh_lock):
+        clock = Clock()
+        monkeypatch.setattr(privatefile, "time", clock)
+        asyncio.run(renew())
+    assert clock.now > FLOW_SECONDS
 
 
 def test_a_store_that_deletes_nothing_hides_no_reason(world: World) -> None:
