@@ -53,7 +53,7 @@ class Attempt:
     """
 
     interactive: bool
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=lambda: time.monotonic())
     gave: set[str | None] = field(default_factory=set)
     signed_in: bool = False
 
