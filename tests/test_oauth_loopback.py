@@ -81,7 +81,12 @@ def test_the_page_is_held_until_the_end_is_known_and_tells_the_truth() -> None:
             query = {"code": CODE, "state": STATE, "iss": "https://as.test"}
             browser = asyncio.ensure_future(client.get(callback.redirect_uri, params=query))
             found = await waiting
-            assert (found.code, found.error, found.error_description, found.iss) == (CODE, None, None, "https://as.test")
+            assert (found.code, found.error, found.error_description, found.iss) == (
+                CODE,
+                None,
+                None,
+                "https://as.test",
+            )
             assert not (await asyncio.wait({browser}, timeout=0.1))[0], "nothing is known yet, and a page was sent"
             await callback.finish(True, "You are signed in to mail.example.com.")
             page = await browser
