@@ -314,3 +314,11 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 )
 def test_a_key_of_another_server_does_not_belong(key: str, url: str) -> None:
     assert address_of(key) != canonical_address(url)
+
+
+def test_a_forked_child_does_not_renew_the_parents_tokens() -> None:
+    store = MemoryTokenStore()
+    run(store.set(KEY, GopherAgentTokenRecord("token", refresh_token="refresh", expires_at=9e9)))
+    store.after_fork()
+    found = run(store.get(KEY))
+    assert (found.access_token, found.refresh_token, found.expires_at) == ("token", None, 9e9)

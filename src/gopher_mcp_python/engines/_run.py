@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import AgentError
 from ..events import GopherAgentEvent
+from ..oauth.errors import SignInError
 from ..providers import ToolAnswer, ToolSpec
 from ..redaction import redacted_error
 from ..toolset.errors import SessionLostError, ToolsetError
@@ -101,8 +102,8 @@ class Run:
         """Calls a tool and tells about it.
 
         Args:
-            errors_as_text: what the server refuses becomes an answer that the model can read; a lost connection and a
-                disposed agent stay errors.
+            errors_as_text: what the server refuses becomes an answer that the model can read; a lost connection, a
+                sign-in that failed and a disposed agent stay errors.
 
         Raises ToolsetError.
         """
@@ -110,8 +111,8 @@ class Run:
         self._called.append(name)
         try:
             answer = await self._tools.call(name, arguments)
-        except SessionLostError:
-            raise
+        except (SessionLostError, SignInError):
+            raise  # a person who said no would be asked again for each tool that the model tries
         except AgentError as error:
             self.tell("tool_result", tool=name, is_error=True, result=redacted_error(error))
             if not errors_as_text:

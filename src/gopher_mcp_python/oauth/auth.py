@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from ..toolset.clock import standing_still
 from ..toolset.connection import is_answer, is_notification
 from ..toolset.record import current_record
 from .challenge import read_challenge
@@ -66,9 +65,8 @@ class BearerAuth(httpx2.Auth):
                 _note(failure, request)
                 return
             try:
-                with standing_still():
-                    rejected = grant.token if grant is not None else None
-                    grant = await self._sign_in.renewed(rejected, challenge, attempt)
+                rejected = grant.token if grant is not None else None
+                grant = await self._sign_in.renewed(rejected, challenge, attempt)
             except SignInError as error:
                 _note(error, request)
                 return

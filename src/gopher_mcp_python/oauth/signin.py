@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from ..display import safe_line
 from ..errors import AgentError
 from ..sdk_import import load
-from ..toolset.clock import PausableClock
+from ..toolset.clock import PausableClock, standing_still
 from ..toolset.errors import CallTimeoutError
 from . import flights, grants
 from .challenge import Challenge
@@ -136,7 +136,8 @@ class ServerSignIn:
         if failed is not None and failed[0] >= attempt.began:
             raise copy.copy(failed[1])
         try:
-            return await self._fly(kind, lambda flight: self._sign_in(rejected, challenge))
+            with standing_still():  # the person's time counts against nobody's limit
+                return await self._fly(kind, lambda flight: self._sign_in(rejected, challenge))
         except SignInError as error:
             self._failures[kind] = (time.monotonic(), copy.copy(error))
             raise

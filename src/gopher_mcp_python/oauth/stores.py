@@ -100,6 +100,12 @@ class MemoryTokenStore(SharedByCopies):
             self._records.clear()
         return count
 
+    def after_fork(self) -> None:
+        """In a child: its tokens stay good, but renewing them is the parent's, as one refresh token can't serve two."""
+        self._lock = threading.Lock()
+        for fields in self._records.values():
+            fields["refresh_token"] = None
+
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise TypeError("a MemoryTokenStore can't be pickled: its tokens would be written in the clear")
 
@@ -174,6 +180,8 @@ async def _lock_of(store: GopherAgentTokenStore) -> Path | None:
 
 
 _memory = MemoryTokenStore()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_memory.after_fork)
 
 
 def resolve_store(value: GopherAgentTokenStore | str | None = None) -> GopherAgentTokenStore:
