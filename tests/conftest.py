@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,6 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     faulthandler.enable()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background; its children would ignore Ctrl-C
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(canary_plugin.Plugin(), "canary-plugin")
 
 
