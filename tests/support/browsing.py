@@ -166,10 +166,10 @@ class Browser:
         """Shows a page; returns at once."""
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
         visit = Visit({name: query[name] for name in query if name not in ("state", "code_challenge", "nonce")})
-        self.visits.append(visit)
         thread = threading.Thread(target=self._act, args=(url, visit), name="test browser", daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)
+        self.visits.append(visit)  # last: whoever looks for it finds all of it
         self._opened.set()
         return True
 
