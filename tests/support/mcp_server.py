@@ -128,6 +128,8 @@ class Gateway:
     async def action(self, ctx: Context) -> str:
         """The answer that the tool's call goes by."""
         if self.flow is not None and self.kind in ("same-id", "new-id"):
+            if not self.scenario.options.gateway_delay:
+                await self._ask(ctx)  # as in real life: that one is answered long before
             flow = self.flow if self.kind == "same-id" else self.flow.again()
             return await self.scenario.elicit_url(ctx, "gateway call", flow=flow)
         return await self._ask(ctx)
