@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -99,6 +100,20 @@ def test_a_server_that_moves_to_another_provider(world: World, canary: Any) -> N
         assert [entry["known"] for entry in other.events("authorize")] == [True]
         assert [other.count("refresh"), other.count("token")] == [1, 1]
     assert world.idp.events("register", "authorize") == before
+
+
+def test_a_provider_that_is_gone_for_good(world: World, canary: Any) -> None:
+    """Its token is over and can't be renewed; the server says who its provider is now."""
+    with IdentityProvider(subject="grace") as old:
+        canary.allow_shown(old.authorize_url, exact=False)
+        world.server.idp = old
+        try:
+            assert world.whoami()["subject"] == "grace"
+        finally:
+            world.server.idp = world.idp
+    world.change_record(expires_at=time.time() - 3600)
+    assert world.whoami()["subject"] == "ada"
+    assert world.idp.count("authorize") == 1
 
 
 def test_from_inside_an_event_loop(world: World) -> None:

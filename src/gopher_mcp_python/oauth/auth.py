@@ -10,7 +10,7 @@ import httpx2
 from ..toolset.connection import is_answer, is_notification
 from ..toolset.record import current_record
 from .challenge import read_challenge
-from .errors import SignInError
+from .errors import SignInError, Unreachable
 from .signin import Attempt
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class BearerAuth(httpx2.Auth):
             challenge = read_challenge(response)
             if challenge is None or leaving or tries == _MOST_TRIES or _failed():
                 return
-            if failure is not None:  # it matters only now: a server that wants no token has nothing to do with it
+            # It matters only now: a server that wants no token has nothing to do with it.
+            if failure is not None and not (isinstance(failure, Unreachable) and attempt.interactive):
                 _note(failure, request)
                 return
             try:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ..errors import AgentError
 
-__all__ = ["Reason", "SignInError"]
+__all__ = ["Reason", "SignInError", "Unreachable"]
 
 Reason = Literal["denied", "refused", "unavailable", "timeout", "misconfigured", "cancelled"]
 
@@ -32,3 +32,8 @@ class SignInError(AgentError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.message, self.reason), self.__dict__
+
+
+class Unreachable(SignInError):
+    """An authorization server could not even be connected to. Where it was known from an earlier time it may have
+    moved, and the MCP server says where it is now."""

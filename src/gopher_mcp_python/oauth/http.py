@@ -9,7 +9,7 @@ import httpx2
 
 from ..toolset.tls import shared_context
 from .debug import debug
-from .errors import SignInError
+from .errors import SignInError, Unreachable
 
 __all__ = ["REQUEST_SECONDS", "Http", "host_of"]
 
@@ -85,6 +85,8 @@ class Http:
                 body = await _limited(response, host)
             finally:
                 await response.aclose()
+        except httpx2.ConnectError as error:
+            raise Unreachable(f"{host} could not be reached ({_kind(error)})", "unavailable") from None
         except httpx2.TimeoutException:
             raise SignInError(f"{host} did not answer within {REQUEST_SECONDS:.0f} s", "unavailable") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:

@@ -17,7 +17,7 @@ from ..errors import ApiKeyError
 from ..toolset.connection import GOODBYE_SECONDS, SESSION_HEADER, HttpConnection, place
 from ..toolset.errors import refused_text
 from .challenge import Challenge, challenge_of
-from .errors import SignInError
+from .errors import SignInError, Unreachable
 from .signin import Attempt
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ async def probed(connection: HttpConnection, sign_in: ServerSignIn) -> str | Non
         challenge = await on_a_thread(partial(_ask, connection, token))  # a daemon: exit does not wait for it
         if challenge is None:
             break
-        if failure is not None:
+        if failure is not None and not isinstance(failure, Unreachable):
             raise failure
         grant = await sign_in.renewed(token, challenge, attempt)
         if grant is None:  # the library takes three seconds to find out, and does not say what

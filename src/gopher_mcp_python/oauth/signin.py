@@ -19,7 +19,7 @@ from ..toolset.errors import CallTimeoutError
 from . import flights, grants
 from .challenge import Challenge
 from .debug import debug
-from .errors import SignInError
+from .errors import SignInError, Unreachable
 from .flights import Flight
 from .grants import Grant
 from .keys import token_key
@@ -105,7 +105,13 @@ class ServerSignIn:
         if challenge.step_up:
             return await self._stepped_up(rejected, challenge, attempt) if attempt.interactive else None
         if rejected is None or rejected not in attempt.gave:
-            if (refreshed := await self._refresh(rejected)) is not None:
+            try:
+                refreshed = await self._refresh(rejected)
+            except Unreachable:  # for good, perhaps: a sign-in asks anew where it is
+                if not attempt.interactive:
+                    raise
+                refreshed = None
+            if refreshed is not None:
                 attempt.gave.add(refreshed.token)
                 return refreshed
         if attempt.signed_in or not (attempt.interactive or self._options.grant != "authorization_code"):
