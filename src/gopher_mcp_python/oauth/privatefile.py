@@ -71,10 +71,10 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def locked(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
+def locked(path: Path, patience: float | None = None) -> Iterator[None]:
     """Holds a lock on `path` against other threads and processes (a file beside it, which stays).
 
-    Raises: TokenStoreError when it can't be had within `patience` (in seconds).
+    Raises: TokenStoreError when it can't be had within `patience` (in seconds; None: 30).
     """
     lock = path.with_name(path.name + ".lock")
     try:
@@ -82,7 +82,7 @@ def locked(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
     except OSError as error:
         raise _failure(f"{lock} can't be made", error, "see that this user may write there,") from None
     try:
-        _wait_for(descriptor, lock, patience)
+        _wait_for(descriptor, lock, _PATIENCE if patience is None else patience)
         try:
             yield
         finally:
