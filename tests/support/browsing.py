@@ -166,14 +166,17 @@ class Browser:
         """Shows a page; returns at once."""
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
         visit = Visit({name: query[name] for name in query if name not in ("state", "code_challenge", "nonce")})
-        thread = threading.Thread(target=self._act, args=(url, visit), name="test browser", daemon=True)
+        noted = threading.Event()
+        thread = threading.Thread(target=self._act, args=(url, visit, noted), name="test browser", daemon=True)
         thread.start()
         self._threads.append(thread)
-        self.visits.append(visit)  # last: whoever looks for it finds all of it
+        self.visits.append(visit)
+        noted.set()  # nothing comes of a visit before it is on the list, and what is on the list can be waited for
         self._opened.set()
         return True
 
-    def _act(self, url: str, visit: Visit) -> None:
+    def _act(self, url: str, visit: Visit, noted: threading.Event) -> None:
+        noted.wait(_SECONDS)
         if self.wait is not None:
             self.wait.wait(_SECONDS)
         try:
