@@ -9,7 +9,6 @@ import pwd
 import re
 import stat
 import subprocess
-import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -378,26 +377,7 @@ asyncio.run(work(store, sys.argv[1]))
 
 def test_processes_that_write_at_the_same_time_lose_nothing(token_home: Path) -> None:
     """From the very first write on, which makes the key too."""
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=children.environment(variables(token_home)),
-            cwd=children.ROOT,
-        )
-        for name in "abc"
-    ]
-    for writer in writers:
-        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-    errors = [writer.communicate(timeout=120)[1] for writer in writers]
-    assert [writer.returncode for writer in writers] == [0, 0, 0], errors
+    children.at_the_same_time(WRITER, "abc", variables(token_home))
     assert run(FileTokenStore().keys()) == ["a 29", "b 29", "c 29", "shared"]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -157,26 +155,7 @@ asyncio.run(work())
 
 def test_processes_that_store_at_the_same_time_are_all_in_the_index(limited_keyring: LimitedKeyring) -> None:
     environment = {**variables(limited_keyring.file.parent), **keyring_environment(limited_keyring.file)}
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=children.environment(environment),
-            cwd=children.ROOT,
-        )
-        for name in "ab"
-    ]
-    for writer in writers:
-        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-    errors = [writer.communicate(timeout=120)[1] for writer in writers]
-    assert [writer.returncode for writer in writers] == [0, 0], errors
+    children.at_the_same_time(WRITER, "ab", environment)
     assert run(KeyringTokenStore().keys()) == sorted(["shared", *(f"{name}{n}" for name in "ab" for n in range(10))])
 
 

@@ -96,3 +96,28 @@ def stop(process: subprocess.Popen[str]) -> None:
             process.wait()
     if process.stdout is not None:
         process.stdout.close()
+
+
+def at_the_same_time(code: str, names: str, env: Mapping[str, str]) -> None:
+    """Runs a program once for each letter, its argument. Each says "ready" on a line and then waits for one, which all
+    get together; every one of them has to succeed."""
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(env),
+            cwd=ROOT,
+        )
+        for name in names
+    ]
+    for one in started:
+        assert one.stdout is not None and one.stdout.readline() == "ready\n"
+    for one in started:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    errors = [one.communicate(timeout=120)[1] for one in started]
+    assert [one.returncode for one in started] == [0] * len(started), errors

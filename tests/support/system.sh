@@ -23,6 +23,8 @@ command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2
 ls /usr/lib/*/libpq.so.5 /usr/lib/libpq.so.5 2>/dev/null | grep -q . || wanted="$wanted libpq5"
 [ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || [ -f /usr/share/keyrings/ubuntu-archive-keyring.gpg ] ||
     wanted="$wanted debian-archive-keyring"
+# Ubuntu's chromium is a snap, which apt-get alone does not install; there the one test with a real browser is skipped.
+if grep -qs '^ID=debian' /etc/os-release; then command -v chromium >/dev/null || wanted="$wanted chromium"; fi
 # The sanitizers' runtimes come with the compiler on Debian and Ubuntu; elsewhere the tests say what they miss.
 
 [ -n "$needed$wanted" ] || exit 0
