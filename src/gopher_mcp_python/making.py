@@ -15,6 +15,7 @@ from .engines import Choice, choose
 from .engines.base import CreateSpec, EngineAgent, Factory
 from .errors import AgentError, ApiKeyError
 from .runtime_options import CreateOptionsInput, GopherAgentCreateOptions, checked_headers, normalize_create_options
+from .server_config import named_root
 
 if TYPE_CHECKING:
     from .config import GopherAgentConfig
@@ -64,7 +65,7 @@ def make(
     sign_ins = first_step.sign_ins(options)
     known_servers = None
     # The library fetches by itself, but from its own service alone; otherwise only the sign-ins need to know.
-    needed = choice.engine == "embedded" or bool(os.environ.get("GOPHER_API_ROOT", "").strip())
+    needed = choice.engine == "embedded" or bool(named_root())
     if factory in _ROUTE_KEYS and (needed or sign_ins is not None):
         if choice.engine == "embedded":
             sdk_import.load_meanwhile(*_EMBEDDED)

@@ -61,10 +61,15 @@ class ServerConfig:
     fetch_async = staticmethod(as_coroutine(fetch))
 
 
+def named_root() -> str:
+    """The address of another service that GOPHER_API_ROOT names; empty where it names none."""
+    return os.environ.get("GOPHER_API_ROOT", "").strip()
+
+
 def _address(route: ServerConfigRoute | None) -> str:
     from urllib.parse import urlencode
 
-    root = os.environ.get("GOPHER_API_ROOT", "").strip()
+    root = named_root()
     if not root:
         testing = os.environ.get("GOPHER_SDK_TEST", "").strip().lower() in ("1", "true", "yes")  # the library's words
         root = _TEST_ROOT if testing else _ROOT

@@ -80,11 +80,10 @@ class NativeTokens:
         if not self.servers:
             return False
         before = [server.access_token for server in self.servers]
+        if not suspect:
+            self._take(self._wait(lambda: [_current(one.sign_in) for one in self._servers], check))
+            suspect = len(self.servers) < len(before)  # one could not be renewed: what does its server want now?
         if suspect:
-            self.obtain(check)
-            return before != [server.access_token for server in self.servers]
-        self._take(self._wait(lambda: [_current(one.sign_in) for one in self._servers], check))
-        if len(self.servers) < len(before):  # one could not be renewed: its server is asked what it wants now
             self.obtain(check)
         return before != [server.access_token for server in self.servers]
 

@@ -11,7 +11,7 @@ from ..toolset.connection import is_answer, is_notification
 from ..toolset.record import current_record
 from .challenge import read_challenge
 from .errors import SignInError, Unreachable
-from .signin import Attempt
+from .signin import MOST_TRIES, Attempt
 
 if TYPE_CHECKING:
     from ..toolset.connection import HttpConnection
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from .signin import ServerSignIn
 
 __all__ = ["BearerAuth", "auth_for"]
-
-# A request that was refused is made again so often at most: after a refresh, after a sign-in, after a step-up.
-_MOST_TRIES = 3
 
 
 def auth_for(connection: HttpConnection, sign_in: ServerSignIn) -> BearerAuth:
@@ -55,11 +52,11 @@ class BearerAuth(httpx2.Auth):
             grant = await self._sign_in.current(renew=not leaving)
         except SignInError as error:
             failure = error
-        for tries in range(_MOST_TRIES + 1):
+        for tries in range(MOST_TRIES + 1):
             _put(request, grant)
             response = yield request
             challenge = read_challenge(response)
-            if challenge is None or leaving or tries == _MOST_TRIES or _failed():
+            if challenge is None or leaving or tries == MOST_TRIES or _failed():
                 return
             # It matters only now: a server that wants no token has nothing to do with it.
             if failure is not None and not (isinstance(failure, Unreachable) and attempt.interactive):

@@ -33,8 +33,8 @@ from .clients import check_pkce, choose_method, known_client, machine, method_fo
 from .errors import SignInError
 from .grants import EARLY_SECONDS, Grant
 from .http import Http, host_of
-from .refusals import NothingOffered, RefreshRefused, offers_nothing, refusal
-from .replies import fitting, is_registration
+from .refusals import NothingOffered, RefreshRefused, in_trouble, is_registration, offers_nothing, refusal
+from .replies import fitting
 
 if TYPE_CHECKING:
     from ..oauth_options import GopherAgentOAuthOptions
@@ -173,7 +173,7 @@ class Flow:
         await self._drive(provider, None)
         answer = self._http.answer
         if context.current_tokens is None:
-            final = answer is not None and 400 <= answer.status_code < 500 and answer.status_code != 429
+            final = answer is not None and answer.status_code >= 400 and not in_trouble(answer.status_code)
             raise refusal(self._http, RefreshRefused if final else None)
         return self._grant(provider, staging)
 

@@ -12,7 +12,7 @@ from ..redaction import redacted_error
 from .errors import SignInError
 from .keys import client_key
 
-__all__ = ["Grant", "forget", "load", "save"]
+__all__ = ["Grant", "can_be_sent", "forget", "load", "save"]
 
 # A token is renewed so many seconds before its end: it must still be good when the request arrives.
 EARLY_SECONDS = 20.0
@@ -69,7 +69,7 @@ class Grant:
 async def load(store: GopherAgentTokenStore, key: str) -> Grant | None:
     """What is stored; None when there is nothing. Raises SignInError when the store fails."""
     record = await _asked(store.get(key))
-    if record is not None and not _can_be_sent(record):
+    if record is not None and not can_be_sent(getattr(record, "access_token", None)):
         record = None
     beside = await _asked(store.get(client_key(key)))
     facts = _facts(beside)
@@ -104,8 +104,8 @@ async def _asked(operation: Any) -> Any:
         raise SignInError(f"The token store failed ({told})", "misconfigured") from None
 
 
-def _can_be_sent(record: Any) -> bool:
-    token = getattr(record, "access_token", None)
+def can_be_sent(token: object) -> bool:
+    """Whether a token can stand in a header (RFC 6750 has a narrower set, which real tokens leave)."""
     return isinstance(token, str) and token.isascii() and token.isprintable() and " " not in token and bool(token)
 
 

@@ -10,6 +10,7 @@ import httpx2
 from ..toolset.tls import shared_context
 from .debug import debug
 from .errors import SignInError, Unreachable
+from .refusals import in_trouble
 
 __all__ = ["REQUEST_SECONDS", "Http", "host_of"]
 
@@ -92,7 +93,7 @@ class Http:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise SignInError(f"{host} could not be reached ({_kind(error)})", "unavailable") from None
         self.answer = _read(response, body)
-        self.unwell = self.unwell or response.status_code >= 500 or response.status_code == 429
+        self.unwell = self.unwell or in_trouble(response.status_code)
         debug("request", method=request.method, url=str(request.url), status=response.status_code)
         return self.answer
 

@@ -18,7 +18,7 @@ from ..toolset.connection import GOODBYE_SECONDS, SESSION_HEADER, HttpConnection
 from ..toolset.errors import refused_text
 from .challenge import Challenge, challenge_of
 from .errors import SignInError, Unreachable
-from .signin import Attempt
+from .signin import MOST_TRIES, Attempt
 
 if TYPE_CHECKING:
     from .signin import ServerSignIn
@@ -27,7 +27,6 @@ __all__ = ["probed"]
 
 _PROTOCOL = "2025-11-25"
 _SECONDS = 15.0  # for a server that says nothing; its client will say so
-_MOST_TRIES = 3  # after a refresh, after a sign-in, after a step-up
 _INITIALIZE = {
     "protocolVersion": _PROTOCOL,
     "capabilities": {},
@@ -46,7 +45,7 @@ async def probed(connection: HttpConnection, sign_in: ServerSignIn) -> str | Non
     except SignInError as error:
         failure = error
     attempt = Attempt(interactive=True)
-    for _ in range(_MOST_TRIES):
+    for _ in range(MOST_TRIES):
         token = None if grant is None else grant.token
         challenge = await on_a_thread(partial(_ask, connection, token))  # a daemon: exit does not wait for it
         if challenge is None:

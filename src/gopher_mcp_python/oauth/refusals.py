@@ -14,10 +14,19 @@ if TYPE_CHECKING:
 
     from .http import Http
 
-__all__ = ["NothingOffered", "RefreshRefused", "offers_nothing", "refusal"]
+__all__ = ["NothingOffered", "RefreshRefused", "in_trouble", "is_registration", "offers_nothing", "refusal"]
 
 _LONGEST = 200  # characters of a server's own words
-_REGISTRATION = "client registration"
+
+
+def is_registration(request: httpx2.Request) -> bool:
+    """Whether a request of the flow registers the client; its other POSTs ask for a token."""
+    return request.method == "POST" and request.headers.get("content-type") == "application/json"
+
+
+def in_trouble(status: int) -> bool:
+    """Whether an HTTP status says that the server can't answer now, and nothing of what it was asked."""
+    return status >= 500 or status == 429
 
 
 class RefreshRefused(SignInError):
@@ -44,7 +53,7 @@ class NothingOffered(SignInError):
 def offers_nothing(http: Http) -> bool:
     """Whether a registration that was tried at a server without any description (2025-03-26) met no OAuth server."""
     request, answer = http.last, http.answer
-    if request is None or answer is None or _step(request) != _REGISTRATION:
+    if request is None or answer is None or not is_registration(request):
         return False
     return answer.status_code in (401, 403, 404, 405) or (answer.status_code < 500 and not _is_json(answer))
 
@@ -71,7 +80,7 @@ def refusal(http: Http, kind: type[SignInError] | None = None, cause: Exception 
     if answer.status_code < 300:
         return (kind or SignInError)(f"The {step} of {host} can't be used{_why(cause)}", "misconfigured")
     told = [http.masked(text) for text in _told(answer)]
-    reason: Reason = "unavailable" if answer.status_code >= 500 or answer.status_code == 429 else "refused"
+    reason: Reason = "unavailable" if in_trouble(answer.status_code) else "refused"
     text = f"{host} refused the {step} (HTTP status {answer.status_code}{': ' if told else ''}{', '.join(told)})"
     error = (kind or SignInError)(text, reason)
     if isinstance(error, RefreshRefused):
@@ -85,8 +94,8 @@ def _step(request: httpx2.Request) -> str:
         return "description of the protected resource"
     if request.method == "GET":
         return "description of the authorization server"
-    if request.headers.get("content-type") == "application/json":
-        return _REGISTRATION
+    if is_registration(request):
+        return "client registration"
     return "request for a token"
 
 

@@ -14,17 +14,11 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import BaseModel, ValidationError
 
 from .errors import SignInError
+from .grants import can_be_sent
 from .http import host_of
+from .refusals import is_registration
 
-__all__ = ["fitting", "is_registration"]
-
-# What can stand in a header (RFC 6750 has a narrower set, which real tokens leave).
-_SENDABLE = re.compile(r"[\x21-\x7e]+\Z")
-
-
-def is_registration(request: httpx2.Request) -> bool:
-    """Whether a request of the flow registers the client; its other POSTs ask for a token."""
-    return request.method == "POST" and request.headers.get("content-type") == "application/json"
+__all__ = ["fitting"]
 
 
 def fitting(answer: httpx2.Response) -> httpx2.Response:
@@ -37,7 +31,7 @@ def fitting(answer: httpx2.Response) -> httpx2.Response:
         _check(answer, OAuthClientInformationFull, "client registration")
     else:
         token = _check(answer, OAuthToken, "token").access_token
-        if not _SENDABLE.match(token):
+        if not can_be_sent(token):
             host = host_of(str(answer.request.url))
             raise SignInError(f"{host} gave a token that holds characters which no request can carry", "misconfigured")
     return answer

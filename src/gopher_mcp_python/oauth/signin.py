@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from .http import Http
     from .loopback import Callback
 
-__all__ = ["Attempt", "ServerSignIn"]
+__all__ = ["MOST_TRIES", "Attempt", "ServerSignIn"]
 
 _log = logging.getLogger("gopher_mcp_python.oauth")
+# A request that was refused is made again so often at most: after a refresh, after a sign-in, after a step-up.
+MOST_TRIES = 3
 # Seconds that everything but the person may take in one renewal, all requests together.
 FLOW_SECONDS = 60.0
 # Seconds that the person may take unless `timeout_ms` says otherwise; authorization servers give up at about that time.
