@@ -29,7 +29,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from tests.support import children, fault_proxy
 from tests.support.browsing import Browser, plant_client_secrets
 from tests.support.fault_proxy import FaultProxy
-from tests.support.hosting import closed_port
+from tests.support.hosting import LOOPBACK, closed_port
 from tests.support.idp import Client, IdentityProvider
 from tests.support.protected import ProtectedServer
 
@@ -320,10 +320,12 @@ async def signing_in(
     came: asyncio.Queue[dict[str, str]] = asyncio.Queue()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        path = (await reader.readuntil(b"\r\n\r\n")).decode().split()[1]
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: close\r\n\r\nThanks.")
-        await writer.drain()
-        writer.close()
+        try:
+            path = (await reader.readuntil(b"\r\n\r\n")).decode().split()[1]
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: close\r\n\r\nThanks.")
+            await writer.drain()
+        finally:
+            writer.close()
         if path.startswith("/callback"):
             came.put_nowait(dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(path).query)))
 
@@ -525,6 +527,51 @@ def test_the_proxy_refuses_and_holds(proxy: FaultProxy) -> None:
         return await task
 
     assert asyncio.run(go()) == "200 application/json True"
+
+
+def test_the_proxy_may_end_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each turn of the loop of an exchange is a moment at which it is cancelled; no connection is left open."""
+    opened: list[asyncio.StreamWriter] = []
+    connect = asyncio.open_connection
+
+    async def seen(*where: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        pair = await connect(*where)
+        opened.append(pair[1])
+        return pair
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            await reader.readuntil(b"?")
+            writer.write(b"!")
+        writer.close()
+
+    class Nobody(fault_proxy.Exchange):
+        async def send(self, data: bytes) -> None:
+            pass
+
+    async def go() -> None:
+        reader = asyncio.StreamReader()
+        server = await asyncio.start_server(answer, LOOPBACK, 0)
+        async with server:
+            target = server.sockets[0].getsockname()
+            exchange = Nobody("GET", "/", b"?", "", target, reader, None)  # type: ignore[arg-type]
+            for fault in (fault_proxy.passed, fault_proxy.cut_body):
+                turns = 0
+                while True:
+                    task = asyncio.ensure_future(fault(exchange))
+                    for _ in range(turns):
+                        await asyncio.sleep(0)
+                    if task.done():
+                        break
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
+                    turns += 1 + turns // 20
+                assert turns > 5
+
+    monkeypatch.setattr(asyncio, "open_connection", seen)
+    asyncio.run(go())
+    assert len(opened) > 5
+    assert [writer for writer in opened if not writer.is_closing()] == []
 
 
 def test_a_session_through_the_proxy(server: ProtectedServer, idp: IdentityProvider) -> None:

@@ -18,7 +18,7 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -48,16 +48,22 @@ class Exchange:
                  "Connection: close", *headers]  # fmt: skip
         await self.send("\r\n".join([*lines, "", ""]).encode() + body)
 
-    async def upstream(self) -> tuple[bytes, bytes]:
-        """The server's whole answer: head (with the empty line) and body."""
+    @contextlib.asynccontextmanager
+    async def asked(self) -> AsyncIterator[asyncio.StreamReader]:
+        """The server's answer as it comes. Nothing waits before the connection is closed: a cancellation may come there."""
         reader, writer = await asyncio.open_connection(*self.target)
         try:
             writer.write(self.raw)
             await writer.drain()
-            head, _, body = (await reader.read(-1)).partition(b"\r\n\r\n")
-            return head + b"\r\n\r\n", body
+            yield reader
         finally:
             writer.close()
+
+    async def upstream(self) -> tuple[bytes, bytes]:
+        """The server's whole answer: head (with the empty line) and body."""
+        async with self.asked() as reader:
+            head, _, body = (await reader.read(-1)).partition(b"\r\n\r\n")
+        return head + b"\r\n\r\n", body
 
     def reset(self) -> None:
         """Ends the connection with a RST."""
@@ -71,21 +77,19 @@ Fault = Callable[[Exchange], Awaitable[None]]
 
 async def passed(exchange: Exchange) -> None:
     """No fault: the answer as it comes, streams included."""
-    reader, writer = await asyncio.open_connection(*exchange.target)
 
     async def relay() -> None:
         while data := await reader.read(65536):
             await exchange.send(data)
 
-    tasks = {asyncio.ensure_future(relay()), asyncio.ensure_future(exchange.reader.read(1))}
-    try:
-        writer.write(exchange.raw)
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # the server has ended, or the client has gone
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        writer.close()
+    async with exchange.asked() as reader:
+        tasks = {asyncio.ensure_future(relay()), asyncio.ensure_future(exchange.reader.read(1))}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # the server has ended, or the client has gone
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def cut_head(exchange: Exchange) -> None:
