@@ -50,7 +50,7 @@ class Exchange:
 
     @contextlib.asynccontextmanager
     async def asked(self) -> AsyncIterator[asyncio.StreamReader]:
-        """The server's answer as it comes. Nothing waits before the connection is closed: a cancellation may come there."""
+        """The server's answer as it comes. Nothing is awaited before the connection is closed: it may be cancelled there."""
         reader, writer = await asyncio.open_connection(*self.target)
         try:
             writer.write(self.raw)
@@ -85,7 +85,7 @@ async def passed(exchange: Exchange) -> None:
     async with exchange.asked() as reader:
         tasks = {asyncio.ensure_future(relay()), asyncio.ensure_future(exchange.reader.read(1))}
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # the server has ended, or the client has gone
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # the server ended, or the client went
         finally:
             for task in tasks:
                 task.cancel()
