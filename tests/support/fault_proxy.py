@@ -50,7 +50,7 @@ class Exchange:
 
     @contextlib.asynccontextmanager
     async def asked(self) -> AsyncIterator[asyncio.StreamReader]:
-        """The server's answer as it comes. Nothing is awaited before the connection is closed: it may be cancelled there."""
+        """The server's answer as it comes. Nothing is awaited before it is closed: a cancellation may come there."""
         reader, writer = await asyncio.open_connection(*self.target)
         try:
             writer.write(self.raw)
