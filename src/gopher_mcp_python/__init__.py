@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UnsafeUrlError,
     )
     from .events import GopherAgentEvent
+    from .mcp_toolset import McpTool, McpToolset
     from .oauth.errors import SignInError
     from .oauth.filestore import FileTokenStore
     from .oauth.keyring_store import KeyringTokenStore
@@ -74,6 +75,8 @@ __all__ = [
     "GopherAgentTokenRecord",
     "GopherAgentTokenStore",
     "KeyringTokenStore",
+    "McpTool",
+    "McpToolset",
     "MemoryTokenStore",
     "NativeMismatchWarning",
     "ServerConfig",
@@ -110,6 +113,7 @@ _HOMES = {
         "UnsafeUrlError",
     ),
     "events": ("GopherAgentEvent",),
+    "mcp_toolset": ("McpTool", "McpToolset"),
     "oauth.filestore": ("FileTokenStore",),
     "oauth.keyring_store": ("KeyringTokenStore",),
     "oauth.errors": ("SignInError",),

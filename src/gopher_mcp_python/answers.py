@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .elicitation import (
@@ -11,7 +11,7 @@ from .elicitation import (
     normalize_elicitation_action,
 )
 
-__all__ = ["ACCEPT", "ACTION_OF", "CANCEL", "CODE_OF", "DECLINE", "Answer", "answer_of", "dispose_awaitable"]
+__all__ = ["ACCEPT", "ACTION_OF", "CANCEL", "CODE_OF", "DECLINE", "Answer", "answer_of", "dispose_awaitable", "wait_of"]
 
 ACCEPT, DECLINE, CANCEL = 1, 2, 3  # as the native library numbers them; only these three may ever be returned to it
 CODE_OF = {"accept": ACCEPT, "decline": DECLINE, "cancel": CANCEL}
@@ -46,6 +46,11 @@ def _form_content(content: Mapping[str, Any] | None, schema: Any) -> Mapping[str
     if missing:
         raise ValueError(f"the elicitation handler accepted a form without its required fields: {missing!r:.200}")
     return given
+
+
+def wait_of(result: object) -> Callable[[], Any] | None:
+    """How to wait for the person to finish the page that a handler's result accepts; None: they have."""
+    return result.finished if isinstance(result, GopherAgentElicitationResponse) else None
 
 
 def dispose_awaitable(result: Any) -> None:

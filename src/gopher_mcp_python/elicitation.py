@@ -34,12 +34,26 @@ _LONGEST_MS = 10**15  # more than any clock of an engine takes
 
 
 class GopherAgentElicitationResponse:
-    """A handler's answer. `content` is for an accepted form only and is never sent with anything else."""
+    """A handler's answer. `content` is for an accepted form only and is never sent with anything else.
 
-    __slots__ = ("__dict__", "__weakref__", "action", "content")
+    Accepting a page means that the person agrees to go there, not that they have been there. Where the call is made
+    again after the answer (protocol 2026-07-28, error -32042), that must not happen before they are done: a handler
+    that returns at once says with `finished` how to wait for it, a function without arguments that returns when the
+    person is done, or False when they gave up (then the answer is "cancel"). A server's word that the page was
+    completed ends that wait, too. A handler that returns when the person is done needs none.
+    """
 
-    def __init__(self, action: GopherAgentElicitationAction | str, content: Mapping[str, Any] | None = None) -> None:
-        """Raises ValueError when `action` is not "accept", "decline" or "cancel", or `content` is not a mapping."""
+    __slots__ = ("__dict__", "__weakref__", "action", "content", "finished")
+
+    def __init__(
+        self,
+        action: GopherAgentElicitationAction | str,
+        content: Mapping[str, Any] | None = None,
+        *,
+        finished: Callable[[], Any] | None = None,
+    ) -> None:
+        """Raises ValueError when `action` is not "accept", "decline" or "cancel", `content` is not a mapping or
+        `finished` is not callable."""
         try:
             known = action in _ACTIONS
         except TypeError:  # a list, a mapping
@@ -48,8 +62,11 @@ class GopherAgentElicitationResponse:
             raise ValueError(f"unsupported MCP elicitation action: {_brief(action)}")
         if content is not None and not isinstance(content, Mapping):
             raise ValueError("elicitation content must be a mapping of field names to values")
+        if finished is not None and not callable(finished):
+            raise ValueError("elicitation finished must be a function that returns when the person is done")
         self.action: str = action
         self.content = content
+        self.finished = finished
 
     def __repr__(self) -> str:
         filled = "" if self.content is None else f", content=<{len(self.content)} fields>"

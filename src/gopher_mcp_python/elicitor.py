@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from . import stopping
 from .answered import AnsweredOnce, key_of
-from .answers import ACTION_OF, CANCEL, CODE_OF, DECLINE, Answer, answer_of
+from .answers import ACCEPT, ACTION_OF, CANCEL, CODE_OF, DECLINE, Answer, answer_of, wait_of
 from .elicitation import (
     GopherAgentElicitationOptions,
     GopherAgentElicitationRequest,
@@ -172,7 +172,7 @@ class Elicitor:
             return DECLINE, None
         if self._custom is None:
             return CODE_OF[self._ask_person(pending)], None
-        return self._run_handler(self._custom, request)
+        return self._run_handler(self._custom, request, held=bool(getattr(pending, "held", False)))
 
     def _ask_person(self, pending: Pending) -> str:
         from .elicitation_runtime import default_prompt
@@ -207,9 +207,14 @@ class Elicitor:
             if identity is not None and identity not in self._prompted:
                 self._finished.discard(identity)
 
-    def _run_handler(self, handler: Callable[[Any], object], request: GopherAgentElicitationRequest) -> Answer:
+    def _run_handler(
+        self, handler: Callable[[Any], object], request: GopherAgentElicitationRequest, *, held: bool
+    ) -> Answer:
         try:
-            return answer_of(handler(request), request)
+            result = handler(request)
+            answer = answer_of(result, request)
+            wait = wait_of(result) if held and answer[0] == ACCEPT else None
+            return (CANCEL, None) if wait is not None and wait() is False else answer
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # also what is no Exception (a cancelled task's): the server must get its answer

@@ -6,6 +6,7 @@ that brings no credentials of its own. The options of elicitation have no part i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .oauth_options import GopherAgentOAuthOptions, GopherAgentTokenStore
@@ -13,8 +14,9 @@ from .oauth_options import GopherAgentOAuthOptions, GopherAgentTokenStore
 if TYPE_CHECKING:
     from .oauth.signin import ServerSignIn
     from .runtime_options import GopherAgentCreateOptions
+    from .toolset.connection import Connection
 
-__all__ = ["SignIns", "sign_ins"]
+__all__ = ["SignIns", "sign_ins", "sign_ins_with"]
 
 
 class SignIns:
@@ -30,11 +32,25 @@ class SignIns:
 
         return ServerSignIn(url, label, self._options, self._store)
 
+    def before(self, connection: Connection) -> Connection:
+        """The connection with a token of its own, where the caller brings no credentials for it."""
+        from .oauth.auth import auth_for
+        from .toolset.connection import HttpConnection
+
+        if not isinstance(connection, HttpConnection) or connection.has_authorization:
+            return connection
+        return replace(connection, auth=auth_for(connection, self.to(connection.url, connection.label)))
+
 
 def sign_ins(options: GopherAgentCreateOptions) -> SignIns | None:
     """None where nobody is to sign in: it was disabled, or the caller brings an Authorization of their own."""
-    oauth = options.oauth or GopherAgentOAuthOptions()
-    if oauth.mode == "disabled" or options.has_authorization:
+    return None if options.has_authorization else sign_ins_with(options.oauth)
+
+
+def sign_ins_with(options: GopherAgentOAuthOptions | None) -> SignIns | None:
+    """None where it was disabled."""
+    oauth = options or GopherAgentOAuthOptions()
+    if oauth.mode == "disabled":
         return None
     from .oauth.stores import resolve_store
 

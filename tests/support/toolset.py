@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from gopher_mcp_python.elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
 from gopher_mcp_python.toolset import HttpConnection
 from gopher_mcp_python.toolset.connection import Connection
+from gopher_mcp_python.toolset.elicitation import IN_A_CALL, Occasion
 from gopher_mcp_python.toolset.toolset import Toolset
 
 T = TypeVar("T")
@@ -25,7 +26,9 @@ class ToldAsker:
         self.withdrawn = 0
         self._answer = answer
 
-    async def ask(self, request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+    async def ask(
+        self, request: GopherAgentElicitationRequest, occasion: Occasion = IN_A_CALL
+    ) -> GopherAgentElicitationResponse:
         self.requests.append(request)
         try:
             given = await self._answer(request) if callable(self._answer) else self._answer

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
-from ..toolset.record import outside_call
+from ..toolset.elicitation import IN_A_CALL, Occasion
 from ._call import LoopCall
 from ._pending import LoopPending
 
@@ -47,15 +47,21 @@ class LoopAsker:
         finally:
             self._call = None
 
-    async def ask(self, request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+    async def ask(
+        self, request: GopherAgentElicitationRequest, occasion: Occasion = IN_A_CALL
+    ) -> GopherAgentElicitationResponse:
         self.asked = True
         elicitor = self._elicitor
         if elicitor.mode == "fixed" and elicitor.fixed_action is not None:
             return GopherAgentElicitationResponse(elicitor.fixed_action)
-        if elicitor.mode == "inline" and request.mode != "form":
+        if elicitor.mode == "inline" and request.mode != "form" and not occasion.held:
             return GopherAgentElicitationResponse(_ACTIONS[elicitor.inline_answer(request)])
         pending = LoopPending(
-            request, elicitor.timeout_ms, asyncio.get_running_loop(), outside_call=outside_call.get()
+            request,
+            elicitor.timeout_ms,
+            asyncio.get_running_loop(),
+            outside_call=occasion.outside_call,
+            held=occasion.held,
         )
         if elicitor.mode == "inline" or self._call is None or not self._call.offer(pending):
             self.hand_to_helper(pending)

@@ -20,6 +20,7 @@ class LoopPending:
         request: what is asked.
         limit_ms: after so many milliseconds the answer is "cancel"; 0 is no limit. Enforced by the loop.
         outside_call: it came on the session's own stream and belongs to no call.
+        held: an accepted page is to be finished before the answer is given.
     """
 
     def __init__(
@@ -29,9 +30,11 @@ class LoopPending:
         loop: asyncio.AbstractEventLoop,
         *,
         outside_call: bool = False,
+        held: bool = False,
     ) -> None:
         self.request = request
         self.outside_call = outside_call
+        self.held = held
         self._loop = loop
         self._lock = threading.RLock()
         self._answer: asyncio.Future[GopherAgentElicitationResponse] = loop.create_future()

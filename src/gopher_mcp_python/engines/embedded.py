@@ -9,17 +9,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ..errors import AgentError
 from ..providers import make_provider
+from ..toolset import configuration
 from ..toolset.clock import counting
-from ..toolset.connection import Connection, HttpConnection, StdioConnection, place
+from ..toolset.connection import StdioConnection, place
 from ..toolset.quiet import hush
 from ..toolset.session import Protocol
 from ..toolset.toolset import Toolset
-from . import _servers
 from ._asker import LoopAsker
 from ._call import LoopCall
 from ._loop import LoopThread
@@ -28,7 +27,6 @@ from .base import CreateSpec, EngineAgent, RunOutcome
 from .drive import drive
 
 if TYPE_CHECKING:
-    from ..first_step import SignIns
     from ..providers import Provider
 
 # Milliseconds that connecting to all servers and listing their tools may take; time in which a person is asked is free.
@@ -56,21 +54,12 @@ def create(spec: CreateSpec) -> EngineAgent:
 def _connections(spec: CreateSpec) -> list[Any]:
     headers = spec.options.headers
     if spec.factory == "url":
-        connections = _servers.from_url(spec.target, headers)
+        connections = configuration.from_url(spec.target, headers)
     elif spec.factory == "json":
-        connections = _servers.from_json(spec.target, headers)
+        connections = configuration.from_json(spec.target, headers)
     else:
         raise AgentError(f"the embedded engine got a factory that it does not know: {spec.factory}")
-    return connections if spec.sign_ins is None else [_with_sign_in(one, spec.sign_ins) for one in connections]
-
-
-def _with_sign_in(connection: Connection, sign_ins: SignIns) -> Connection:
-    """The connection with a token of its own, where the caller brings no credentials for it."""
-    if not isinstance(connection, HttpConnection) or connection.has_authorization:
-        return connection
-    from ..oauth.auth import auth_for
-
-    return replace(connection, auth=auth_for(connection, sign_ins.to(connection.url, connection.label)))
+    return connections if spec.sign_ins is None else [spec.sign_ins.before(one) for one in connections]
 
 
 def _protocol() -> Protocol:

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..errors import AgentError
 from ..ffi import _bridge
+from ..toolset.configuration import entries, from_json
 from ..toolset.connection import Connection, HttpConnection
-from ._servers import entries, from_json
 
 __all__ = ["named", "native_form", "own_credentials"]
 

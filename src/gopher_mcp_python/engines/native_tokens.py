@@ -24,8 +24,8 @@ def tokens_for(spec: CreateSpec) -> NativeTokens | None:
     text = spec.known_servers or (spec.target if spec.factory in ("url", "json") else None)
     if spec.sign_ins is None or not text:
         return None
+    from ..toolset.configuration import from_url
     from ..toolset.connection import HttpConnection
-    from ._servers import from_url
     from .native_config import named
 
     headers = spec.options.headers

@@ -1,4 +1,4 @@
-"""Where an MCP server is and how to reach it: streamable HTTP, SSE (older), or a command on stdio."""
+"""Where an MCP server is and how to reach it: streamable HTTP, SSE (older), a command on stdio, in this process."""
 
 from __future__ import annotations
 
@@ -87,7 +87,42 @@ class StdioConnection:
         return self.name or self.command
 
 
-Connection = HttpConnection | StdioConnection
+@dataclass(frozen=True)
+class MemoryConnection:
+    """A server of the SDK in this very process, spoken to over streams in memory.
+
+    Attributes:
+        server: the SDK's `MCPServer` or its low-level `Server`.
+        name: shown to people; the server's own name by default.
+    """
+
+    server: Any = field(repr=False)
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.name or str(getattr(self.server, "name", "") or "MCP server")
+
+
+@dataclass(frozen=True)
+class ClientConnection:
+    """A client of the caller's own, which has its server, its capabilities and its callbacks already.
+
+    Attributes:
+        client: the SDK's `Client` or `ClientSession`, entered by the caller, who also closes it.
+        name: shown to people; the server's own name by default.
+    """
+
+    client: Any = field(repr=False)
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        info = getattr(getattr(self.client, "session", self.client), "server_info", None)
+        return self.name or str(getattr(info, "name", "") or "MCP server")
+
+
+Connection = HttpConnection | StdioConnection | MemoryConnection | ClientConnection
 
 
 def place(connection: Connection) -> str:
@@ -136,6 +171,13 @@ async def open_transport(connection: Connection, farewell: Farewell) -> AsyncIte
         )
         async with stdio_client(parameters) as streams:
             yield streams
+    elif isinstance(connection, MemoryConnection):
+        from mcp.client._memory import InMemoryTransport
+
+        async with InMemoryTransport(connection.server) as streams:
+            yield streams
+    elif isinstance(connection, ClientConnection):
+        raise AssertionError("a client of the caller's own has its transport")
     elif connection.transport == "sse":
         load("mcp.client.sse")
         from mcp.client.sse import sse_client

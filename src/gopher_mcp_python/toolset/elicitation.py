@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from contextvars import Context, copy_context
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
@@ -13,6 +15,25 @@ from .clock import PausableClock
 
 # Versions before this one require `elicitationId` in URL mode; this one has none.
 NO_ID_SINCE = "2026-07-28"
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """What is known of a question beside its own words.
+
+    Attributes:
+        held: the call is made again after the answer, so an accepted page is to be finished before (DESIGN: an answer
+            of accept is held until the person says "finished" or the server says complete).
+        outside_call: it came on the session's own stream and belongs to no call.
+        person: who is asked, where the caller said so.
+    """
+
+    held: bool = False
+    outside_call: bool = False
+    person: Hashable = None
+
+
+IN_A_CALL = Occasion()
 
 
 class Asker(Protocol):
@@ -24,11 +45,13 @@ class Asker(Protocol):
 
     modes: frozenset[str]
 
-    async def ask(self, request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+    async def ask(
+        self, request: GopherAgentElicitationRequest, occasion: Occasion = IN_A_CALL
+    ) -> GopherAgentElicitationResponse:
         """Answers one request. Cancelled when the request is withdrawn."""
 
     def completed(self, elicitation_id: str) -> None:
-        """The server says that this one, which is open, was completed out of band."""
+        """The server says that the page of this one, which was asked and not refused, was completed."""
 
 
 class InvalidElicitation(ValueError):
@@ -111,18 +134,24 @@ def key_of(request: GopherAgentElicitationRequest) -> tuple[str | None, str | No
 class Prompt:
     """One question to a person. Whoever needs the answer waits in `answer`; the question is asked once.
 
-    Clocks stand still from the beginning to the end of the question.
+    Clocks stand still from the beginning to the end of the question. `context` is the one of whoever made the call, for
+    the handler to see.
     """
 
     def __init__(
-        self, request: GopherAgentElicitationRequest, asker: Asker, clocks: Iterable[PausableClock] = ()
+        self,
+        request: GopherAgentElicitationRequest,
+        asker: Asker,
+        clocks: Iterable[PausableClock] = (),
+        occasion: Occasion = IN_A_CALL,
+        context: Context | None = None,
     ) -> None:
         self.request = request
         self._clocks = tuple(clocks)
         self._waiting = 0
         for clock in self._clocks:
             clock.pause()
-        self._task = asyncio.ensure_future(asker.ask(request))
+        self._task = (context or copy_context()).run(_begin, asker, request, occasion)
         self._task.add_done_callback(self._ended)
 
     @property
@@ -153,3 +182,9 @@ class Prompt:
             clock.resume()
         if not task.cancelled():
             task.exception()  # seen here; waiters get it too
+
+
+def _begin(
+    asker: Asker, request: GopherAgentElicitationRequest, occasion: Occasion
+) -> asyncio.Future[GopherAgentElicitationResponse]:
+    return asyncio.ensure_future(asker.ask(request, occasion))

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from ..errors import AgentError, ApiKeyError, ConnectionError
 from ..redaction import redact_text
-from .connection import MAX_EVENT_BYTES, Connection, HttpConnection, place
+from .connection import MAX_EVENT_BYTES, Connection, HttpConnection, StdioConnection, place
 from .errors import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
@@ -66,18 +66,18 @@ async def _protocol_error(
 ) -> AgentError:
     code, message = error.error.code, error.error.message
     status = record.http_status
-    if status is not None and status >= 400 and (record.tool is None or message == _NO_ERROR_BODY):
+    if status is not None and status >= 400 and (record.what is None or message == _NO_ERROR_BODY):
         text = f"{where} failed: the server answered with HTTP status {status}. {_status_remedy(status)}"
-        if record.tool is None:
+        if record.what is None:
             return ConnectionError(text)
         return ServerError(text, code=code, data=error.error.data)
     if code == INVALID_REQUEST and message.startswith(_NOT_MCP):
-        kind = ConnectionError if record.tool is None else ToolsetError
+        kind = ConnectionError if record.what is None else ToolsetError
         return kind(f"{where} failed: the answer is no MCP message ({_quoted(message)}). {_ENDPOINT}")
     if code == PARSE_ERROR and message.startswith("Failed to parse"):  # the SDK quotes what it could not read
         return ToolsetError(f"{where} failed: the server's answer is not valid JSON-RPC. {_ENDPOINT}")
     if code == CONNECTION_CLOSED:
-        return await _lost(message, connection, session, where, connecting=record.tool is None)
+        return await _lost(message, connection, session, where, connecting=record.what is None)
     text = f"{where} failed: {_quoted(message)} (error {code})"
     if code == INVALID_REQUEST and "back-channel" in message:
         text += ". The server wanted to ask its user, but this kind of session can't carry the question"
@@ -125,6 +125,8 @@ def _status_remedy(status: int) -> str:
 def _remedy(connection: Connection) -> str:
     if isinstance(connection, HttpConnection):
         return "Is the server running, and is the address right?"
+    if not isinstance(connection, StdioConnection):
+        return "Is its client or server still open?"
     return "Is the command installed, and does it speak MCP on its standard output?"
 
 

@@ -7,7 +7,8 @@ belongs to, even with many calls at once. Other transports (stdio) carry no such
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+from collections.abc import Hashable
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,10 @@ class Record:
     """One request (or one tool call with all its rounds) of ours.
 
     Attributes:
-        tool: the tool's name; None for connecting and listing.
+        what: what is called, for messages; None for connecting and listing.
+        tool: the tool's name; None for everything else.
+        person: who is asked, where the caller said so.
+        context: of whoever made the call; handlers see it.
         clock: stands still while one of its prompts is open.
         prompts: questions asked on behalf of it, by key; an answered one answers its repetition.
         over: the request has ended; what still comes in its context belongs to no call.
@@ -36,7 +40,10 @@ class Record:
         asked: whether anybody was asked anything.
     """
 
+    what: str | None = None
     tool: str | None = None
+    person: Hashable = None
+    context: Context | None = None
     clock: PausableClock = field(default_factory=lambda: PausableClock(None))
     prompts: dict[tuple[str | None, str | None, str], Prompt] = field(default_factory=dict)
     over: bool = False
@@ -63,8 +70,6 @@ class Record:
             prompt.withdraw()
 
 
-# Whether the question that is being asked came on its session's own stream, outside any call.
-outside_call: ContextVar[bool] = ContextVar("gopher_mcp_outside_call", default=False)
 _current: ContextVar[Record | None] = ContextVar("gopher_mcp_record", default=None)
 
 

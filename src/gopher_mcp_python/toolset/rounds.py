@@ -1,4 +1,4 @@
-"""One call on one session, with the rounds of questions that 2026-07-28 lets a tool ask through its result.
+"""One call on one session, with the rounds of questions that 2026-07-28 lets a server ask through its result.
 
 Several questions of one round are asked one after another, in the server's order, and their answers go back together;
 `requestState` is echoed as it came, or left out. Nothing of it leaks to another call: it lives in this one's frame.
@@ -11,7 +11,8 @@ from typing import Any
 
 import mcp_types as types
 
-from .elicitation import InvalidElicitation, read_request, wire_answer
+from .calls import ServerRequest
+from .elicitation import InvalidElicitation, Occasion, read_request, wire_answer
 from .errors import ToolsetError
 from .record import Record
 from .session import Session
@@ -22,18 +23,16 @@ MAX_INPUT_ROUNDS = 10
 _AGAIN_SECONDS = 0.1
 
 
-async def call_with_rounds(
-    session: Session, name: str, arguments: dict[str, Any], record: Record
-) -> types.CallToolResult:
+async def call_with_rounds(session: Session, request: ServerRequest, record: Record) -> Any:
     """Raises MCPError as the SDK does, or ToolsetError for input that can't be given."""
     session.calls.add(record)
     try:
-        result = await session.call_tool(name, arguments)
+        result = await session.send(request)
         for _ in range(MAX_INPUT_ROUNDS):
             if not isinstance(result, types.InputRequiredResult):
                 return result
             responses = await _fulfil(session, result, record)
-            result = await session.call_tool(name, arguments, responses, result.request_state)
+            result = await session.send(request, responses, result.request_state)
     finally:
         session.calls.discard(record)
     if not isinstance(result, types.InputRequiredResult):
@@ -45,9 +44,14 @@ async def _fulfil(session: Session, result: types.InputRequiredResult, record: R
     if not result.input_requests:
         await asyncio.sleep(_AGAIN_SECONDS)
         return None
+    # A round is a request of its own: what the last one asked may be asked again, since its answer was not enough.
+    record.prompts = {key: prompt for key, prompt in record.prompts.items() if prompt.open}
     raw = (record.raw_result or {}).get("inputRequests") or {}
     responses: dict[str, Any] = {}
     for key, entry in result.input_requests.items():
+        if isinstance(entry, types.ListRootsRequest) and session.roots:
+            responses[key] = types.ListRootsResult(roots=list(session.roots))
+            continue
         if not isinstance(entry, types.ElicitRequest):
             raise ToolsetError(f"{_who(session, record)} asked for {entry.method}, which is not served here")
         params = raw.get(key, {}).get("params") or entry.params.model_dump(mode="json", by_alias=True)
@@ -65,11 +69,12 @@ async def _ask(session: Session, key: str, params: Any, raw: Any, record: Record
     except InvalidElicitation as error:
         raise ToolsetError(f"{_who(session, record)}: {error}") from None
     try:
-        return wire_answer(request, await session.ask(request, record))
+        occasion = Occasion(held=True, person=record.person)
+        return wire_answer(request, await session.ask(request, record, occasion))
     except Exception as error:
         record.cause = error
         raise
 
 
 def _who(session: Session, record: Record) -> str:
-    return f"{record.tool} of {session.connection.label}"
+    return f"{record.what} of {session.connection.label}"

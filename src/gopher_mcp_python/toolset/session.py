@@ -8,6 +8,7 @@ why, and reports it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import mcp_types as types
@@ -16,16 +17,18 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
+from .calls import ServerRequest
 from .connection import Connection, Farewell, HttpConnection, StdioConnection, open_transport
-from .elicitation import Asker, InvalidElicitation, Prompt, key_of, read_request, wire_answer
+from .elicitation import Asker, InvalidElicitation, Occasion, Prompt, key_of, read_request, wire_answer
 from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS
-from .record import Record, current_record, outside_call
+from .record import Record, current_record
 from .wire import ElicitingDispatcher
 
 Protocol = Literal["auto", "handshake", "2026-07-28"]
 # A paginated list of tools ends here at the latest; no server has as many pages.
 MAX_PAGES = 1000
-# Answered questions of a session (not of a call) that are remembered, so that a repetition is not asked again.
+# Answered questions of a session (not of a call) that are remembered, so that a repetition is not asked again; and
+# pages for which a completion notice may come.
 MAX_REMEMBERED = 200
 # Seconds that a session which is closed may take for its last answers, its DELETE and the end of its process.
 CLOSE_SECONDS = 3.0
@@ -46,17 +49,25 @@ class Session:
     Args:
         connection: where the server is.
         asker: who answers elicitations; None: nothing is declared.
+        client_info: name and version of this client.
+        roots: folders that the server is told of; none: nothing is declared.
         protocol: "handshake" (2025-11-25 and older, which have a way back to the client), "2026-07-28", or "auto":
             the handshake first, 2026-07-28 for a server that has nothing else.
     """
 
     def __init__(
-        self, connection: Connection, asker: Asker | None, protocol: Protocol, client_info: types.Implementation
+        self,
+        connection: Connection,
+        asker: Asker | None,
+        protocol: Protocol,
+        client_info: types.Implementation,
+        roots: Sequence[types.Root] = (),
     ) -> None:
         self.connection = connection
         self._asker = asker
         self._protocol = protocol
         self._client_info = client_info
+        self.roots = tuple(roots)
         self._client: ClientSession | None = None
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -68,6 +79,7 @@ class Session:
         self._under_way = self._given = 0  # questions that are being answered, and answers that were given
         self._answered_at = float("-inf")
         self._loose = Record()  # of questions that belong to no call
+        self._to_complete: dict[str | None, None] = {}  # pages that a completion notice may come for, oldest first
 
     # ---- life ------------------------------------------------------------------------------------------------------
 
@@ -128,7 +140,10 @@ class Session:
         try:
             async with open_transport(self.connection, self._farewell) as (read, write):
                 dispatcher = ElicitingDispatcher(read, write, self)
-                async with ClientSession(dispatcher=dispatcher, client_info=self._client_info) as client:
+                roots = self._list_roots if self.roots else None
+                async with ClientSession(
+                    dispatcher=dispatcher, client_info=self._client_info, list_roots_callback=roots
+                ) as client:
                     await self._negotiate(client)
                     self._client = client
                     self._ready.set_result(None)
@@ -188,26 +203,32 @@ class Session:
             raise MCPError(CONNECTION_CLOSED, "the session is not open")
         return self._client
 
-    async def list_tools(self) -> list[types.Tool]:
-        """All tools, page by page. A cursor that comes back ends the list."""
-        tools: list[types.Tool] = []
+    async def list_all(self, method: str, items: str) -> list[Any]:
+        """All tools, prompts or resources, page by page. A cursor that comes back ends the list.
+
+        Args:
+            method: of the SDK's session.
+            items: the attribute of its result.
+        """
+        found: list[Any] = []
         seen: set[str] = set()
         params: types.PaginatedRequestParams | None = None
         for _ in range(MAX_PAGES):
-            page = await self.client.list_tools(params=params)
-            tools.extend(page.tools)
+            page = await getattr(self.client, method)(params=params)
+            found.extend(getattr(page, items))
             if not page.next_cursor or page.next_cursor in seen:
                 break
             seen.add(page.next_cursor)
             params = types.PaginatedRequestParams(cursor=page.next_cursor)
-        return tools
+        return found
 
-    async def call_tool(
-        self, name: str, arguments: dict[str, Any] | None, responses: Any = None, state: str | None = None
-    ) -> types.CallToolResult | types.InputRequiredResult:
-        return await self.client.call_tool(
-            name, arguments, input_responses=responses, request_state=state, allow_input_required=True
-        )
+    async def send(self, request: ServerRequest, responses: Any = None, state: str | None = None) -> Any:
+        """Makes a request, or makes it again with the answers to what its last result asked for."""
+        rounds = {"input_responses": responses, "request_state": state, "allow_input_required": True}
+        return await request.send(self.client, **rounds)
+
+    async def _list_roots(self, context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=list(self.roots))
 
     # ---- questions (the dispatcher calls these) --------------------------------------------------------------------
 
@@ -263,16 +284,18 @@ class Session:
             )
         except InvalidElicitation as error:
             raise MCPError(INVALID_PARAMS, str(error)) from None
-        outside_call.set(self._is_outside(record))  # each request has a context of its own
+        occasion = Occasion(outside_call=self._is_outside(record), person=record.person)
         try:
-            return wire_answer(request, await self.ask(request, record))
+            return wire_answer(request, await self.ask(request, record, occasion))
         except MCPError:
             raise
         except Exception as error:
             record.cause = error
             raise MCPError(INTERNAL_ERROR, "the client's elicitation handler failed") from None
 
-    async def ask(self, request: GopherAgentElicitationRequest, record: Record) -> GopherAgentElicitationResponse:
+    async def ask(
+        self, request: GopherAgentElicitationRequest, record: Record, occasion: Occasion
+    ) -> GopherAgentElicitationResponse:
         """Asks once per request and call; a repetition gets the answer of the first."""
         if self._asker is None:
             raise MCPError(INVALID_PARAMS, "elicitation was not declared by this client")
@@ -282,12 +305,23 @@ class Session:
         if prompt is None:
             self._forget_old(record)
             clocks = [record.clock] if record is not self._loose else [call.clock for call in self.calls]
-            prompt = record.prompts[key] = Prompt(request, self._asker, clocks)
+            prompt = record.prompts[key] = Prompt(request, self._asker, clocks, occasion, record.context)
+            self._await_completion(request)
         try:
-            return await prompt.answer()
+            answer = await prompt.answer()
         except Exception as error:
+            self._to_complete.pop(request.elicitation_id, None)
             record.cause = error
             raise
+        if answer.action != "accept":
+            self._to_complete.pop(request.elicitation_id, None)
+        return answer
+
+    def _await_completion(self, request: GopherAgentElicitationRequest) -> None:
+        if request.mode == "url" and request.elicitation_id:
+            self._to_complete[request.elicitation_id] = None
+            while len(self._to_complete) > MAX_REMEMBERED:
+                del self._to_complete[next(iter(self._to_complete))]
 
     def _forget_old(self, record: Record) -> None:
         """A session that lives for weeks keeps no more than the latest of its own questions."""
@@ -295,20 +329,18 @@ class Session:
             record.prompts = {key: prompt for key, prompt in record.prompts.items() if prompt.open}
 
     def completed(self, params: Any) -> None:
-        """Only an id that is open here is passed on; unknown and finished ones are ignored."""
+        """Only a page that was asked for here, was not refused and is not complete yet is passed on."""
         elicitation_id = params.get("elicitationId") if isinstance(params, dict) else None
-        if not isinstance(elicitation_id, str) or self._asker is None:
+        if not isinstance(elicitation_id, str) or elicitation_id not in self._to_complete or self._asker is None:
             return
-        for record in (*self.calls, self._loose):
-            if any(key[0] == elicitation_id and prompt.open for key, prompt in record.prompts.items()):
-                self._asker.completed(elicitation_id)
-                return
+        del self._to_complete[elicitation_id]
+        self._asker.completed(elicitation_id)
 
 
 def _own_call() -> Record | None:
     """The call in whose context this is, if it is still under way."""
     record = current_record()
-    return record if record is not None and not record.over and record.tool is not None else None
+    return record if record is not None and not record.over and record.what is not None else None
 
 
 def _may_be_modern(refused: BaseException) -> bool:

@@ -21,18 +21,21 @@ outcome is not known never is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from contextvars import copy_context
+from typing import Any, TypeVar, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from .. import __version__
 from .alarm import limited
+from .borrowed import BorrowedSession
+from .calls import GetPrompt, ReadResource, ServerRequest, ToolCall
 from .clock import PausableClock
-from .connection import Connection
-from .elicitation import Asker
+from .connection import ClientConnection, Connection
+from .elicitation import Asker, Occasion
 from .errors import INTERNAL_ERROR, ElicitationHandlerError, ElicitationRequiredError, ToolsetError
 from .explain import explain
 from .record import Record, under_way
@@ -40,26 +43,36 @@ from .required import MAX_ROUNDS, find_required, read_required
 from .rounds import call_with_rounds
 from .session import Protocol, Session
 
+T = TypeVar("T")
 _INVALID_RESULT = "Handler returned an invalid result"
 
 
 class Toolset:
-    """Lists and calls the tools of one server. Use it from one event loop; calls may run at the same time.
+    """The tools, prompts and resources of one server. Use it from one event loop; calls may run at the same time.
 
     Args:
         connection: where the server is.
         asker: who answers elicitations; None: nothing is declared to the server.
         protocol: "auto" (see the module), "handshake" or "2026-07-28".
+        roots: folders that the server is told of; none: nothing is declared.
     """
 
-    def __init__(self, connection: Connection, asker: Asker | None = None, *, protocol: Protocol = "auto") -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        asker: Asker | None = None,
+        *,
+        protocol: Protocol = "auto",
+        roots: Sequence[types.Root] = (),
+    ) -> None:
         self.connection = connection
         self._asker = asker
-        self._protocol: Protocol = protocol
+        self._protocol: Protocol = "handshake" if isinstance(connection, ClientConnection) else protocol
+        self._roots = tuple(roots)
         self._main: Session | None = None
         self._second: Session | None = None
         self._open_sessions: set[Session] = set()  # also those that are being opened, and replaced ones that still end
-        self._modern_tools: set[str] = set()
+        self._modern: set[str] = set()  # what is called at 2026-07-28
         self._opening = asyncio.Lock()
         self._closed = False
         self.tools: dict[str, types.Tool] = {}
@@ -71,16 +84,20 @@ class Toolset:
 
         Raises ApiKeyError, ConnectionError, CallTimeoutError or another ToolsetError, naming the server.
         """
+        await self._connected(self._list, clock)
+        return self.tools
+
+    async def _connected(self, work: Callable[[Session], Awaitable[T]], clock: PausableClock | None = None) -> T:
+        """Does what belongs to no call, on the session. Raises as `connect`."""
         record = Record(clock=clock or PausableClock(None))
         with under_way(record):
             try:
                 session = await limited(self._session(), record.clock)
-                await limited(self._list(session), record.clock)
+                return await limited(work(session), record.clock)
             except Exception as error:
                 raise await explain(error, record, self.connection, self._main, doing="connecting to") from None
             finally:
                 record.over = True
-        return self.tools
 
     async def aclose(self) -> None:
         """Withdraws what is still asked and closes the sessions. Idempotent."""
@@ -97,9 +114,20 @@ class Toolset:
         """Lists the tools anew. Raises as `connect`."""
         return await self.connect()
 
+    async def list_prompts(self) -> list[types.Prompt]:
+        """Lists the prompts. Raises as `connect`."""
+        return await self._connected(lambda session: session.list_all("list_prompts", "prompts"))
+
+    async def list_resources(self) -> list[types.Resource]:
+        """Lists the resources. Raises as `connect`."""
+        return await self._connected(lambda session: session.list_all("list_resources", "resources"))
+
+    async def list_resource_templates(self) -> list[types.ResourceTemplate]:
+        """Lists the templates of resources. Raises as `connect`."""
+        return await self._connected(lambda session: session.list_all("list_resource_templates", "resource_templates"))
+
     async def _list(self, session: Session) -> None:
-        tools = await session.list_tools()
-        self.tools = {tool.name: tool for tool in tools}
+        self.tools = {tool.name: tool for tool in await session.list_all("list_tools", "tools")}
 
     async def _session(self) -> Session:
         async with self._opening:
@@ -117,11 +145,12 @@ class Toolset:
                 return self._main
             if self._second is None or not self._second.alive:
                 self._second = await self._open("2026-07-28")
-                await self._second.list_tools()  # the session mirrors annotated arguments into headers from its list
+                # The session mirrors annotated arguments into headers from its list.
+                await self._second.list_all("list_tools", "tools")
             return self._second
 
     async def _open(self, protocol: Protocol) -> Session:
-        session = Session(self.connection, self._asker, protocol, _client_info())
+        session = self._new_session(protocol)
         self._open_sessions = {known for known in self._open_sessions if not known.ended} | {session}
         await session.open()
         if self._closed:  # meanwhile
@@ -129,45 +158,73 @@ class Toolset:
             raise ToolsetError(f"the connection to {self.connection.label} was closed")
         return session
 
+    def _new_session(self, protocol: Protocol) -> Session:
+        if isinstance(self.connection, ClientConnection):
+            return BorrowedSession(self.connection, _client_info())
+        return Session(self.connection, self._asker, protocol, _client_info(), self._roots)
+
     # ---- calls -----------------------------------------------------------------------------------------------------
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
     ) -> types.CallToolResult:
-        """Calls a tool and returns its result; what its server asks meanwhile is answered by the asker.
+        """Calls a tool and returns its result; see `call`. A result with `isError` is no exception."""
+        result, _ = await self.call(ToolCall(name, arguments or {}), timeout=timeout)
+        return cast(types.CallToolResult, result)
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
+    ) -> types.GetPromptResult:
+        """Gets a prompt; see `call`."""
+        result, _ = await self.call(GetPrompt(name, arguments or {}), timeout=timeout)
+        return cast(types.GetPromptResult, result)
+
+    async def read_resource(self, uri: str, *, timeout: float | None = None) -> types.ReadResourceResult:
+        """Reads a resource; see `call`."""
+        result, _ = await self.call(ReadResource(uri), timeout=timeout)
+        return cast(types.ReadResourceResult, result)
+
+    async def call(
+        self, request: ServerRequest, *, timeout: float | None = None, person: Hashable = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Makes a request and returns its result, as the SDK has it and as it came; what the server asks meanwhile is
+        answered by the asker.
 
         Args:
             timeout: limit for the call in seconds, not counting the time in which a person is asked; None: no limit.
+            person: who is asked, for the asker.
 
         Raises ServerError (the server answered with an error), ElicitationRequiredError, ElicitationHandlerError,
-        CallTimeoutError, SessionLostError, or another ToolsetError. A result with `isError` is no exception.
+        CallTimeoutError, SessionLostError, or another ToolsetError.
         """
-        record = Record(tool=name, clock=PausableClock(timeout))
+        record = Record(
+            what=request.what, tool=request.tool, person=person, context=copy_context(), clock=PausableClock(timeout)
+        )
         with under_way(record):
             try:
-                result = await limited(self._call(name, dict(arguments or {}), record), record.clock)
+                result = await limited(self._call(request, record), record.clock)
             except Exception as error:
-                failure = await explain(error, record, self.connection, self._main, doing=f"calling {name} of")
+                failure = await explain(error, record, self.connection, self._main, doing=f"calling {request.what} of")
                 raise failure from record.cause  # the SDK's own error may quote URLs
             finally:
                 record.finish()
         if record.cause is not None:
             raise ElicitationHandlerError(
-                f"the elicitation handler failed while {name} of {self.connection.label} ran"
+                f"the elicitation handler failed while {request.what} of {self.connection.label} ran"
             ) from record.cause
-        return result
+        return result, record.raw_result or {}
 
-    async def _call(self, name: str, arguments: dict[str, Any], record: Record) -> types.CallToolResult:
+    async def _call(self, request: ServerRequest, record: Record) -> Any:
         """Rounds of -32042: each listed URL is asked, then the refused call is made again."""
         visited: set[str] = set()
         for _ in range(MAX_ROUNDS):
             try:
-                return await self._call_right_session(name, arguments, record)
+                return await self._call_right_session(request, record)
             except MCPError as error:
                 await self._satisfy(error, record, visited)
         raise ElicitationRequiredError(
-            f"{self.connection.label} refused {name} {MAX_ROUNDS} times, each time requiring another URL to be visited "
-            "(error -32042); given up"
+            f"{self.connection.label} refused {request.what} {MAX_ROUNDS} times, each time requiring another URL to be "
+            "visited (error -32042); given up"
         )
 
     async def _satisfy(self, error: MCPError, record: Record, visited: set[str]) -> None:
@@ -182,47 +239,41 @@ class Toolset:
         for request in read_required(refused, server=self.connection.label, tool=record.tool, modes=modes):
             if request.url in before:
                 raise ElicitationRequiredError(
-                    f"{self.connection.label} requires the same URL to be visited again for {record.tool} although it "
+                    f"{self.connection.label} requires the same URL to be visited again for {record.what} although it "
                     "was accepted (error -32042); given up. Was the sign-in there finished?"
                 )
             visited.add(request.url or "")
-            session.calls.add(record)  # a completion notice finds its question through this
-            try:
-                answer = await session.ask(request, record)
-            finally:
-                session.calls.discard(record)
+            answer = await session.ask(request, record, Occasion(held=True, person=record.person))
             if answer.action != "accept":
                 raise ElicitationRequiredError(
-                    f"{self.connection.label} requires authorization for {record.tool}, which was not accepted "
+                    f"{self.connection.label} requires authorization for {record.what}, which was not accepted "
                     f"({answer.action})"
                 )
 
-    async def _call_right_session(self, name: str, arguments: dict[str, Any], record: Record) -> types.CallToolResult:
-        if name in self._modern_tools:
-            return await call_with_rounds(await self._modern_session(), name, arguments, record)
+    async def _call_right_session(self, request: ServerRequest, record: Record) -> Any:
+        if request.what in self._modern:
+            return await call_with_rounds(await self._modern_session(), request, record)
         session = await self._session()
         try:
-            return await call_with_rounds(session, name, arguments, record)
+            return await call_with_rounds(session, request, record)
         except MCPError as error:
             if _forgotten(error, record, session):
-                return await self._call_after_reconnect(session, name, arguments, record)
+                return await self._call_after_reconnect(session, request, record)
             if not self._asks_through_its_result(error, record, session):
                 raise
             with suppress(Exception):  # no 2026-07-28 there: the first error stands
                 session = await self._modern_session()
             if not session.modern:
                 raise
-        self._modern_tools.add(name)
-        return await call_with_rounds(session, name, arguments, record)
+        self._modern.add(request.what)
+        return await call_with_rounds(session, request, record)
 
-    async def _call_after_reconnect(
-        self, old: Session, name: str, arguments: dict[str, Any], record: Record
-    ) -> types.CallToolResult:
+    async def _call_after_reconnect(self, old: Session, request: ServerRequest, record: Record) -> Any:
         """The server no longer knows the session, so it did not begin: once more, on a new one."""
         await old.close(forgotten=True)
         record.http_status = None
         session = await self._session()
-        return await call_with_rounds(session, name, arguments, record)
+        return await call_with_rounds(session, request, record)
 
     def _asks_through_its_result(self, error: MCPError, record: Record, session: Session) -> bool:
         if self._protocol != "auto" or session.modern or record.asked:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import AgentError
-from ..toolset.connection import Connection, HttpConnection, StdioConnection
+from .connection import Connection, HttpConnection, StdioConnection
 
 _SSE = ("sse", "http_sse", "http-sse")
 
@@ -23,6 +23,16 @@ _SSE = ("sse", "http_sse", "http-sse")
 def from_url(url: str, headers: Mapping[str, str]) -> list[Connection]:
     """One server behind a URL. Raises AgentError when it is not an http or https URL with a host."""
     return [_http(url, headers, "", "")]
+
+
+def from_entry(entry: Mapping[str, Any], headers: Mapping[str, str]) -> Connection:
+    """The server of one entry, or of a configuration with one entry. Raises AgentError."""
+    if any(entry.get(name) for name in ("url", "command", "config")):
+        return _entry("", entry, headers)
+    found = entries(entry)
+    if len(found) != 1:
+        raise AgentError(f"one server is wanted: a url or a command; this configuration names {len(found)}")
+    return _entry(*found[0], headers)
 
 
 def from_json(text: str, headers: Mapping[str, str]) -> list[Connection]:

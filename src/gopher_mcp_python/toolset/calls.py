@@ -1,0 +1,75 @@
+"""What is called on a server: a tool, a prompt, a resource. All three may ask, be refused and be made again alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..redaction import redact_url
+
+if TYPE_CHECKING:
+    from mcp.client.session import ClientSession
+
+__all__ = ["GetPrompt", "Progress", "ReadResource", "ServerRequest", "ToolCall"]
+
+Progress = Callable[[float, "float | None", "str | None"], Any]
+
+
+class ServerRequest(Protocol):
+    """One request to a server.
+
+    Attributes:
+        what: what is called, for messages.
+        tool: the tool's name; None for everything else.
+    """
+
+    @property
+    def what(self) -> str: ...
+
+    @property
+    def tool(self) -> str | None: ...
+
+    async def send(self, client: ClientSession, **rounds: Any) -> Any:
+        """Sends it; `rounds` is what the SDK takes for another round of questions."""
+
+
+class ToolCall:
+    """`tools/call`."""
+
+    def __init__(self, name: str, arguments: Mapping[str, Any], on_progress: Any = None, meta: Any = None) -> None:
+        self.what = self.tool = name
+        self._arguments = dict(arguments)
+        self._on_progress = on_progress
+        self._meta = meta
+
+    async def send(self, client: ClientSession, **rounds: Any) -> Any:
+        return await client.call_tool(
+            self.tool, self._arguments, progress_callback=self._on_progress, meta=self._meta, **rounds
+        )
+
+
+class GetPrompt:
+    """`prompts/get`."""
+
+    tool = None
+
+    def __init__(self, name: str, arguments: Mapping[str, str]) -> None:
+        self.what = f"the prompt {name}"
+        self._name = name
+        self._arguments = dict(arguments)
+
+    async def send(self, client: ClientSession, **rounds: Any) -> Any:
+        return await client.get_prompt(self._name, self._arguments, **rounds)
+
+
+class ReadResource:
+    """`resources/read`."""
+
+    tool = None
+
+    def __init__(self, uri: str) -> None:
+        self.what = f"the resource {redact_url(uri)}"
+        self._uri = uri
+
+    async def send(self, client: ClientSession, **rounds: Any) -> Any:
+        return await client.read_resource(self._uri, **rounds)

@@ -1,0 +1,259 @@
+"""From a server's question to a handler of a program with an event loop: sync or async, one at a time for each person.
+
+The engine of `GopherAgent` answers on threads of its own (`Elicitor`); here the program's loop waits, and a handler's
+failure is the caller's, with its cause (DESIGN: "handler raises, toolset: a JSON-RPC error to the server, the cause to
+the caller").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from contextvars import copy_context
+from inspect import isawaitable
+from typing import Any, Literal, Union
+
+import anyio
+
+from ..answers import ACCEPT, ACTION_OF, answer_of, wait_of
+from ..elicitation import (
+    GopherAgentElicitationOptions,
+    GopherAgentElicitationRequest,
+    GopherAgentElicitationResponse,
+    is_async_handler,
+    normalize_elicitation_options,
+)
+from ..handlers.lines import PersonLine, line_of
+from ..handlers.watch import Watch, deadline_after
+from ..redaction import redacted_error
+from .elicitation import IN_A_CALL, Occasion
+
+__all__ = ["Handler", "HandlerAsker", "HandlerInput", "asker_for"]
+
+Handler = Callable[[GopherAgentElicitationRequest], Any]
+HandlerInput = Union[
+    Handler, Literal["cancel", "decline", False], GopherAgentElicitationOptions, Mapping[str, Any]
+]
+_log = logging.getLogger("gopher_mcp_python.elicitation")
+_CANCEL = GopherAgentElicitationResponse("cancel")
+
+
+def asker_for(
+    handler: HandlerInput | None,
+    complete: Callable[[str], Any] | None = None,
+    *,
+    modes: Any = None,
+    timeout_ms: float | None = None,
+    person: Hashable = None,
+) -> HandlerAsker | None:
+    """The asker behind a handler as a program gives it; None where nothing is to be declared to servers.
+
+    Raises ValueError: options of the wrong kind, or a completion handler that no question can precede.
+    """
+    if complete is not None and not callable(complete):
+        raise ValueError("the elicitation_complete_handler must be a function of an elicitation id")
+    options, own = _options_of(handler, modes, timeout_ms)
+    if options is None or not options.enabled:
+        if complete is not None:
+            raise ValueError(
+                "an elicitation_complete_handler needs an elicitation_handler: no elicitation can be completed that "
+                "nobody can be asked"
+            )
+        return None
+    return HandlerAsker(own, complete, options, person)
+
+
+def _options_of(
+    handler: HandlerInput | None, modes: Any, timeout_ms: float | None
+) -> tuple[GopherAgentElicitationOptions | None, Handler | None]:
+    """Options with everything but a function, and the function: theirs take no async ones."""
+    if handler is None:
+        return None, None
+    if isinstance(handler, (GopherAgentElicitationOptions, Mapping)) or handler is False:
+        return _overridden(handler, modes, timeout_ms)
+    own = handler if callable(handler) else None
+    kept: Any = None if own is not None else handler
+    return GopherAgentElicitationOptions(kept, timeout_ms, modes=modes), own
+
+
+def _overridden(
+    given: Any, modes: Any, timeout_ms: float | None
+) -> tuple[GopherAgentElicitationOptions, Handler | None]:
+    own = given.get("handler") if isinstance(given, Mapping) else given.handler
+    own = own if callable(own) else None
+    if isinstance(given, Mapping) and own is not None:
+        given = {**given, "handler": None}
+    options = normalize_elicitation_options(given)
+    options = GopherAgentElicitationOptions(
+        None if callable(options.handler) else options.handler,
+        options.timeout_ms if timeout_ms is None else timeout_ms,
+        options.open_browser,
+        modes=options.modes if modes is None else modes,
+        enabled=options.enabled,
+    )
+    return options, own
+
+
+class HandlerAsker:
+    """The `Asker` of `McpToolset` and of the callbacks for other frameworks; made by `asker_for`.
+
+    Attributes:
+        modes: what is declared to servers: both for a handler of the program's own, unless it names fewer.
+    """
+
+    def __init__(
+        self,
+        handler: Handler | None,
+        complete: Callable[[str], Any] | None,
+        options: GopherAgentElicitationOptions,
+        person: Hashable,
+    ) -> None:
+        self._handler = handler
+        self._complete = complete
+        self._fixed = options.handler if isinstance(options.handler, str) else None
+        self._open_browser = options.open_browser
+        self._timeout_ms = options.timeout_ms or 0
+        asks_terminal = handler is None and self._fixed is None
+        self.modes: frozenset[str] = options.modes or frozenset(("url",) if asks_terminal else ("url", "form"))
+        self._line = PersonLine() if person is None else line_of(person)
+        self._questions: list[_Question] = []
+        self._notices: set[asyncio.Future[Any]] = set()
+
+    async def ask(
+        self, request: GopherAgentElicitationRequest, occasion: Occasion = IN_A_CALL
+    ) -> GopherAgentElicitationResponse:
+        """The answer; "cancel" when the time is up. Raises what the handler raises, TypeError and ValueError for what
+        is no answer, and ValueError for content that the form does not allow."""
+        if self._fixed is not None:
+            return GopherAgentElicitationResponse(self._fixed)
+        question = _Question(request, occasion.held)
+        self._questions.append(question)
+        line = self._line if occasion.person is None else line_of(occasion.person)
+        try:
+            with anyio.move_on_after(self._timeout_ms / 1000 if self._timeout_ms else None):
+                if getattr(self._handler, "gopher_non_blocking", False):
+                    return await self._answer(question)
+                async with line.turn():
+                    return await self._answer(question)
+            return _CANCEL
+        finally:
+            question.is_open = False
+            self._questions.remove(question)
+
+    def completed(self, elicitation_id: str) -> None:
+        """See `Asker.completed`. Ends a terminal's prompt and the wait for a page that was accepted, and tells the
+        program's completion handler; what that raises is logged."""
+        for question in self._questions:
+            if question.is_shown and question.request.elicitation_id == elicitation_id:
+                question.completed.set()
+        if self._complete is not None:
+            notice = asyncio.ensure_future(_notify(self._complete, elicitation_id))
+            self._notices.add(notice)  # the loop itself keeps tasks only weakly
+            notice.add_done_callback(self._notices.discard)
+
+    # ---- answering -------------------------------------------------------------------------------------------------
+
+    async def _answer(self, question: _Question) -> GopherAgentElicitationResponse:
+        if self._handler is None:
+            return GopherAgentElicitationResponse(await on_helper(self._on_terminal, question))
+        question.is_shown = True
+        result = await called(self._handler, question.request)
+        code, content = answer_of(result, question.request)
+        wait = wait_of(result) if question.held and code == ACCEPT else None
+        if wait is not None and not await _finished(wait, question):
+            return _CANCEL
+        return GopherAgentElicitationResponse(ACTION_OF[code], content)
+
+    def _on_terminal(self, question: _Question) -> str:
+        from ..elicitation_runtime import default_prompt
+
+        watch = Watch(
+            is_open=lambda: question.is_open,
+            is_finished=question.completed.is_set,
+            deadline=deadline_after(self._timeout_ms),
+            limit_ms=self._timeout_ms or None,
+            on_shown=question.shown,
+        )
+        return default_prompt(self._open_browser).ask(question.request, watch)
+
+
+class _Question:
+    """One that is being asked. `held`: see `Occasion`. `is_shown`: the person has it before them, so that a completion
+    notice can be about what they did."""
+
+    def __init__(self, request: GopherAgentElicitationRequest, held: bool) -> None:
+        self.request = request
+        self.held = held
+        self.is_open = True
+        self.is_shown = False
+        self.completed = asyncio.Event()
+
+    def shown(self) -> None:
+        self.is_shown = True
+
+
+async def _finished(wait: Callable[[], Any], question: _Question) -> bool:
+    """Whether the person finished the page, as the handler or the server says; whoever says so first."""
+    told = asyncio.ensure_future(called(wait))
+    notice = asyncio.ensure_future(question.completed.wait())
+    try:
+        await asyncio.wait((told, notice), return_when=asyncio.FIRST_COMPLETED)
+        return question.completed.is_set() or told.result() is not False
+    finally:
+        for each in (told, notice):
+            each.cancel()
+        await asyncio.gather(told, notice, return_exceptions=True)
+
+
+async def _notify(complete: Callable[[str], Any], elicitation_id: str) -> None:
+    try:
+        await called(complete, elicitation_id)
+    except Exception as error:
+        with suppress(Exception):  # a filter of the program's may raise
+            _log.warning("elicitation_complete_handler failed: %s: %s", type(error).__name__, redacted_error(error))
+
+
+# ---- functions of the program's own ----------------------------------------------------------------------------------
+
+
+async def called(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a sync or async function of the program returns. A sync one runs on a thread of its own, in this context,
+    since it may wait for a person; one that is marked as non-blocking runs here."""
+    if is_async_handler(function) or getattr(function, "gopher_non_blocking", False):
+        result = function(*arguments)
+    else:
+        result = await on_helper(function, *arguments)
+    return await result if isawaitable(result) else result
+
+
+async def on_helper(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns on a daemon thread that can be left behind: when the awaiting task is cancelled, its
+    result interests nobody, and the end of the process does not wait for it."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if outcome.done():
+            return
+        if error is None:
+            outcome.set_result(result)
+        elif isinstance(error, StopIteration):  # which a future can't hold
+            outcome.set_exception(RuntimeError("the function raised StopIteration"))
+        else:
+            outcome.set_exception(error)
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = function(*arguments)
+        except BaseException as raised:  # handed to whoever waits
+            error = raised
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, result, error)
+
+    thread = threading.Thread(target=copy_context().run, args=(work,), name="gopher-mcp-elicitation", daemon=True)
+    thread.start()
+    return await outcome
