@@ -1,0 +1,157 @@
+"""A form's field: what is asked, and whether a value is an answer to it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..display import safe_line
+from . import numbers
+from .choices import Option
+from .rules import Broken, Watch, cleaned
+
+if TYPE_CHECKING:
+    from .pattern import Pattern
+
+FieldKind = Literal["string", "number", "integer", "boolean", "choice", "choices"]
+
+_SECRET_WORDS = frozenset(
+    "password passwd passphrase passcode pwd pin secret secrets token tokens apikey credential credentials otp cvv cvc "
+    "iban ssn".split()
+)
+_SECRET_PAIRS = frozenset(
+    (("api", "key"), ("private", "key"), ("access", "key"), ("secret", "key"), ("security", "code"), ("card", "number"))
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
+
+
+class Missing:
+    """The type of MISSING: no answer, no default. There is one; it is false."""
+
+    _only: Missing | None = None
+
+    def __new__(cls) -> Missing:
+        cls._only = cls._only or super().__new__(cls)
+        return cls._only
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING = Missing()
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Field:
+    """One field of a form.
+
+    Attributes:
+        name: the key in the content, any text at all ("", "a.b", "__proto__").
+        kind: "string", "number", "integer", "boolean", "choice" (one of `options`) or "choices" (any number of
+            `options`; without options: texts, as many as wanted).
+        title: the server's title, or None. `label` is what to show.
+        description: the server's explanation, or None.
+        required: whether the form can't be accepted without it.
+        default: what to show as already filled in; MISSING when there is none. False, 0 and "" are defaults.
+        nullable: whether the server would take null. MCP has no null in an answer: the field is left out instead.
+        options: what can be chosen. A "boolean" has options only if one of its two values is not allowed.
+        format: "email", "uri", "date", "date-time" or another name, or None.
+        pattern: an ECMA-262 regular expression that is searched in the text (not anchored), or None.
+        min_length, max_length: of a text, in characters (code points). These three hold for each item of "choices".
+        minimum, maximum, exclusive_minimum, exclusive_maximum, multiple_of: of a number.
+        min_items, max_items, unique_items: of "choices".
+    """
+
+    name: str
+    kind: FieldKind
+    title: str | None = None
+    description: str | None = None
+    required: bool = False
+    default: Any = MISSING
+    nullable: bool = False
+    options: tuple[Option, ...] = ()
+    format: str | None = None
+    pattern: str | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    exclusive_minimum: float | None = None
+    exclusive_maximum: float | None = None
+    multiple_of: float | None = None
+    min_items: int | None = None
+    max_items: int | None = None
+    unique_items: bool = False
+    compiled: Pattern | None = field(default=None)
+
+    def __repr__(self) -> str:
+        return f"Field({self.name[:60]!r}, {self.kind!r}{', required' if self.required else ''})"
+
+    @cached_property
+    def label(self) -> str:
+        """The title, or the name in quotes: on one line, short and harmless for a terminal."""
+        if self.title is not None and self.title.strip():
+            return safe_line(self.title, limit=80)
+        return label_of(self.name)
+
+    @cached_property
+    def is_secret_named(self) -> bool:
+        """Whether name or title look like a secret's ("password", "apiKey", "Security code"): a form must not ask for
+        one (MCP specification 2025-11-25, Elicitation), so who shows it warns and masks what is typed."""
+        return _is_secret(self.name) or (self.title is not None and _is_secret(self.title))
+
+    @cached_property
+    def values(self) -> dict[tuple[str, Any], Any]:
+        """The options' values by what makes them equal (numbers.key)."""
+        return {numbers.key(option.value): option.value for option in self.options}
+
+    @cached_property
+    def step(self) -> Fraction | None:
+        """`multiple_of`, exactly."""
+        return None if self.multiple_of is None else numbers.exact(self.multiple_of)
+
+    def check(self, value: Any) -> str | None:
+        """None when `value` is an answer to this field, otherwise what it must be, as the rest of a sentence ("must be
+        18 or more"). Never holds the value."""
+        try:
+            cleaned(self, value, Watch())
+        except Broken as broken:
+            return str(broken)
+        return None
+
+    def parse(self, text: str) -> Any:
+        """What a person typed, as a value.
+
+        Blanks around and in numbers don't count; whole numbers stay exact. Booleans are yes, no, true, false, on, off,
+        1 and 0. An option is named by its number in the list (also "#2", which is always the number), its title or its
+        value (in quotes: never the number), in any case of letters; several are separated by commas. An empty text is
+        no answer; `""` is the empty text. "none" is no answer for everything but a text that can't be null.
+
+        Returns the value, or MISSING for an optional field left empty.
+
+        Raises ValueError, with a sentence for people, for what is no answer to this field.
+        """
+        from .parse import parse
+
+        return parse(self, text)
+
+
+def label_of(name: str) -> str:
+    """A field's name in quotes: on one line, short and harmless for a terminal."""
+    return json.dumps(safe_line(name, limit=80), ensure_ascii=False)
+
+
+def _is_secret(text: str) -> bool:
+    words = [word.lower() for word in _WORD.findall(text[:200])]
+    return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairwise(words))
