@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -116,6 +117,7 @@ class McpToolset:
             person=person,
         )
         self._timeout = as_seconds(timeout, "timeout")
+        self._connected = False
         hush()
         self._core = Toolset(
             with_sign_in(where, oauth), asker, protocol=protocol, roots=[as_root(root) for root in roots]
@@ -123,6 +125,13 @@ class McpToolset:
 
     def __repr__(self) -> str:
         return f"McpToolset({self.name!r})"
+
+    def __del__(self) -> None:
+        core = getattr(self, "_core", None)
+        if core is not None and core.is_open:
+            told = f"unclosed {self!r}; use it in `async with`, or await its aclose()"
+            warnings.warn(told, ResourceWarning, stacklevel=2, source=self)
+            core.close_soon()
 
     # ---- life ------------------------------------------------------------------------------------------------------
 
@@ -137,6 +146,7 @@ class McpToolset:
         Raises ApiKeyError, ConnectionError, TimeoutError or another AgentError, naming the server and what to do.
         """
         await self._core.connect(PausableClock(CONNECT_SECONDS))
+        self._connected = True
 
     async def aclose(self) -> None:
         """Takes back what is still asked and closes the connection. Idempotent. A client of your own stays open."""
@@ -159,8 +169,8 @@ class McpToolset:
 
     async def list_tools(self) -> list[McpTool]:
         """Lists the server's tools, anew each time. Raises as `connect`."""
-        tools = await self._core.connect(PausableClock(CONNECT_SECONDS))
-        return [McpTool(self, tool) for tool in tools.values()]
+        await self.connect()
+        return [McpTool(self, tool) for tool in self._core.tools.values()]
 
     async def call_tool(
         self,
@@ -210,7 +220,7 @@ class McpToolset:
     ) -> types.CallToolResult:
         """Like `call_tool`, but returns the result as the SDK has it."""
         result, _ = await self._call(self._tool_call(name, arguments, on_progress, meta), timeout, person)
-        return cast(types.CallToolResult, result)
+        return cast("types.CallToolResult", result)
 
     # ---- prompts and resources -------------------------------------------------------------------------------------
 
@@ -228,7 +238,7 @@ class McpToolset:
     ) -> types.GetPromptResult:
         """Gets a prompt; what the server asks meanwhile is answered. Raises as `call_tool`."""
         result, _ = await self._call(GetPrompt(name, arguments or {}), timeout, person)
-        return cast(types.GetPromptResult, result)
+        return cast("types.GetPromptResult", result)
 
     async def list_resources(self) -> list[types.Resource]:
         """Lists the server's resources. Raises as `connect`."""
@@ -243,7 +253,7 @@ class McpToolset:
     ) -> types.ReadResourceResult:
         """Reads a resource; what the server asks meanwhile is answered. Raises as `call_tool`."""
         result, _ = await self._call(ReadResource(uri), timeout, person)
-        return cast(types.ReadResourceResult, result)
+        return cast("types.ReadResourceResult", result)
 
     # ---- within ----------------------------------------------------------------------------------------------------
 
@@ -256,6 +266,8 @@ class McpToolset:
         self, request: ServerRequest, timeout: float | None, person: Hashable
     ) -> tuple[Any, dict[str, Any]]:
         limit = as_seconds(timeout, "timeout") or self._timeout
+        if not self._connected:
+            await self.connect()
         return await self._core.call(request, timeout=limit, person=person)
 
 

@@ -118,7 +118,10 @@ class ClientConnection:
 
     @property
     def label(self) -> str:
-        info = getattr(getattr(self.client, "session", self.client), "server_info", None)
+        try:
+            info = self.client.server_info
+        except RuntimeError:  # the caller has not entered it yet
+            info = None
         return self.name or str(getattr(info, "name", "") or "MCP server")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Hashable, Iterable, Mapping
 from contextvars import Context, copy_context
 from dataclasses import dataclass
@@ -80,8 +79,7 @@ def read_request(
         _check_url(url, elicitation_id, version)
     else:
         schema = params.get("requestedSchema")
-        if not isinstance(schema, Mapping):
-            raise InvalidElicitation("form elicitation without a requestedSchema object")
+        _check_form(schema)
     return GopherAgentElicitationRequest(
         mode,
         elicitation_id if isinstance(elicitation_id, str) else None,
@@ -94,6 +92,17 @@ def read_request(
         tool=tool,
         requested_schema=schema,
     )
+
+
+def _check_form(schema: Any) -> None:
+    if not isinstance(schema, Mapping):
+        raise InvalidElicitation("form elicitation without a requestedSchema object")
+    from ..forms import FormSchemaError, read_form
+
+    try:
+        read_form(schema)
+    except FormSchemaError as error:
+        raise InvalidElicitation(f"requestedSchema can't be used: {error}") from None
 
 
 def _check_url(url: Any, elicitation_id: Any, version: str) -> None:
@@ -110,17 +119,15 @@ def _name(mode: Any) -> str:
 
 
 def wire_answer(request: GopherAgentElicitationRequest, answer: GopherAgentElicitationResponse) -> dict[str, Any]:
-    """The answer as it goes to the server: content only for an accepted form, without nulls.
+    """The answer as it goes to the server: content only for an accepted form, validated, without nulls.
 
-    Raises ValueError for a number that JSON does not have.
+    Raises forms.FormContentError (a ValueError) for content that the form does not allow.
     """
     result: dict[str, Any] = {"action": answer.action}
     if answer.action == "accept" and request.mode == "form":
-        content = {key: value for key, value in dict(answer.content or {}).items() if value is not None}
-        for key, value in content.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"form field {key[:40]!r} holds a number that JSON does not have")
-        result["content"] = content
+        from ..forms import read_form
+
+        result["content"] = read_form(request.requested_schema or {}).validate(answer.content or {})
     return result
 
 

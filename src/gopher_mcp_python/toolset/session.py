@@ -20,7 +20,7 @@ from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationR
 from .calls import ServerRequest
 from .connection import Connection, Farewell, HttpConnection, StdioConnection, open_transport
 from .elicitation import Asker, InvalidElicitation, Occasion, Prompt, key_of, read_request, wire_answer
-from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS
+from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from .record import Record, current_record
 from .wire import ElicitingDispatcher
 
@@ -214,13 +214,23 @@ class Session:
         seen: set[str] = set()
         params: types.PaginatedRequestParams | None = None
         for _ in range(MAX_PAGES):
-            page = await getattr(self.client, method)(params=params)
+            try:
+                page = await getattr(self.client, method)(params=params)
+            except MCPError as error:
+                if error.error.code == METHOD_NOT_FOUND and not self._offers(items):
+                    return []
+                raise
             found.extend(getattr(page, items))
             if not page.next_cursor or page.next_cursor in seen:
                 break
             seen.add(page.next_cursor)
             params = types.PaginatedRequestParams(cursor=page.next_cursor)
         return found
+
+    def _offers(self, items: str) -> bool:
+        """Whether the server says that it has such things at all."""
+        capability = "resources" if items.startswith("resource") else items
+        return getattr(self.client.server_capabilities, capability, None) is not None
 
     async def send(self, request: ServerRequest, responses: Any = None, state: str | None = None) -> Any:
         """Makes a request, or makes it again with the answers to what its last result asked for."""

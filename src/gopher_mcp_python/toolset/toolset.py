@@ -75,6 +75,8 @@ class Toolset:
         self._modern: set[str] = set()  # what is called at 2026-07-28
         self._opening = asyncio.Lock()
         self._closed = False
+        self._listed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.tools: dict[str, types.Tool] = {}
 
     # ---- life ------------------------------------------------------------------------------------------------------
@@ -89,6 +91,7 @@ class Toolset:
 
     async def _connected(self, work: Callable[[Session], Awaitable[T]], clock: PausableClock | None = None) -> T:
         """Does what belongs to no call, on the session. Raises as `connect`."""
+        self._check_loop()
         record = Record(clock=clock or PausableClock(None))
         with under_way(record):
             try:
@@ -101,6 +104,7 @@ class Toolset:
 
     async def aclose(self) -> None:
         """Withdraws what is still asked and closes the sessions. Idempotent."""
+        self._check_loop()
         self._closed = True
         self._main = self._second = None
         await asyncio.gather(*(session.close() for session in self._open_sessions))
@@ -109,10 +113,6 @@ class Toolset:
     def answering(self) -> bool:
         """Whether somebody is asked, or an answer is still on its way to the server."""
         return any(session.answering for session in self._open_sessions if not session.ended)
-
-    async def list_tools(self) -> dict[str, types.Tool]:
-        """Lists the tools anew. Raises as `connect`."""
-        return await self.connect()
 
     async def list_prompts(self) -> list[types.Prompt]:
         """Lists the prompts. Raises as `connect`."""
@@ -128,6 +128,7 @@ class Toolset:
 
     async def _list(self, session: Session) -> None:
         self.tools = {tool.name: tool for tool in await session.list_all("list_tools", "tools")}
+        self._listed = True
 
     async def _session(self) -> Session:
         async with self._opening:
@@ -135,7 +136,7 @@ class Toolset:
                 raise ToolsetError(f"the connection to {self.connection.label} was closed")
             if self._main is None or not self._main.alive:
                 self._main = await self._open(self._protocol)
-                if self.tools:  # a session that replaces one knows its tools before the first call, too
+                if self._listed:  # a session that replaces one knows its tools before the first call, too
                     await self._list(self._main)
             return self._main
 
@@ -197,6 +198,7 @@ class Toolset:
         Raises ServerError (the server answered with an error), ElicitationRequiredError, ElicitationHandlerError,
         CallTimeoutError, SessionLostError, or another ToolsetError.
         """
+        self._check_loop()
         record = Record(
             what=request.what, tool=request.tool, person=person, context=copy_context(), clock=PausableClock(timeout)
         )
@@ -204,15 +206,38 @@ class Toolset:
             try:
                 result = await limited(self._call(request, record), record.clock)
             except Exception as error:
-                failure = await explain(error, record, self.connection, self._main, doing=f"calling {request.what} of")
-                raise failure from record.cause  # the SDK's own error may quote URLs
+                if record.cause is not None:  # whatever the server made of it
+                    raise self._handler_failed(request) from record.cause
+                doing = f"calling {request.what} of"
+                raise await explain(error, record, self.connection, self._main, doing=doing) from None
             finally:
                 record.finish()
         if record.cause is not None:
-            raise ElicitationHandlerError(
-                f"the elicitation handler failed while {request.what} of {self.connection.label} ran"
-            ) from record.cause
+            raise self._handler_failed(request) from record.cause
         return result, record.raw_result or {}
+
+    def _handler_failed(self, request: ServerRequest) -> ElicitationHandlerError:
+        where = f"{request.what} of {self.connection.label}"
+        return ElicitationHandlerError(f"the elicitation handler failed while {where} ran")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a session is left to be closed."""
+        return not self._closed and any(not session.ended for session in self._open_sessions)
+
+    def close_soon(self) -> None:
+        """For whoever can't await, on any thread: closes the sessions on their loop, if it still runs."""
+        if self._loop is not None and self._loop.is_running():
+            with suppress(RuntimeError):  # it ended meanwhile
+                asyncio.run_coroutine_threadsafe(self.aclose(), self._loop)
+
+    def _check_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop not in (None, loop):
+            raise ToolsetError(
+                f"the connection to {self.connection.label} belongs to another event loop; make one for each loop"
+            )
+        self._loop = loop
 
     async def _call(self, request: ServerRequest, record: Record) -> Any:
         """Rounds of -32042: each listed URL is asked, then the refused call is made again."""

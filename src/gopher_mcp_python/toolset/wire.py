@@ -19,6 +19,9 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
 from .record import current_record
 
+# Whose results are kept as they came. The SDK makes requests of its own within a call (it lists the tools).
+_KEPT = frozenset(("tools/call", "prompts/get", "resources/read"))
+
 
 class Questions(Protocol):
     """What a session does with what its server asks."""
@@ -50,7 +53,7 @@ class ElicitingDispatcher(JSONRPCDispatcher[TransportContext]):
     ) -> dict[str, Any]:
         declared = self._declare(method, params)
         result = await super().send_raw_request(method, declared, opts, _related_request_id=_related_request_id)
-        if (record := current_record()) is not None:
+        if method in _KEPT and (record := current_record()) is not None:
             record.raw_result = result
         return result
 
