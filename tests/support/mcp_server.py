@@ -144,6 +144,7 @@ class Scenario:
 
     def __init__(self, options: argparse.Namespace, base: str) -> None:
         self.options, self.base, self.log = options, base, Log()
+        self.tools = dict(TOOLS)
         self.flows: dict[str, Flow] = {}
         self.calls: dict[tuple[str, str], int] = {}
         self.sent: dict[str, int] = {}
@@ -167,6 +168,8 @@ class Scenario:
             capabilities = (ctx.params or {}).get("capabilities")
             capabilities = capabilities or meta.get("io.modelcontextprotocol/clientCapabilities")
             self.log.add("hello", method=ctx.method, capabilities=capabilities)
+        if ctx.method == "initialize" and self.options.version:
+            ctx.params["protocolVersion"] = self.options.version  # what the server then answers with
         if ctx.method == "initialize" and era == "modern":
             raise MCPError(-32022, "Unsupported protocol version", {"supported": ["2026-07-28"], "requested": "?"})
         if ctx.method == "server/discover" and era == "legacy":
@@ -176,11 +179,11 @@ class Scenario:
         return await call_next(ctx)
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        names = sorted(TOOLS)
+        names = sorted(self.tools)
         size = self.options.page_size or len(names)
         start = int((params.cursor if params else None) or 0)
         tools = [
-            types.Tool(name=name, description=TOOLS[name][1], input_schema=_schema(TOOLS[name][2]))
+            types.Tool(name=name, description=self.tools[name][1], input_schema=_schema(self.tools[name][2]))
             for name in names[start : start + size]
         ]
         following = str(start + size) if start + size < len(names) else None
@@ -192,13 +195,13 @@ class Scenario:
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        if params.name not in TOOLS:
+        if params.name not in self.tools:
             raise MCPError(-32602, f"Unknown tool: {params.name}")
         arguments = params.arguments or {}
         self.log.add("run", tool=params.name, arguments=arguments, version=ctx.protocol_version,
                      headers=_chosen_headers(ctx))
         try:
-            result = await TOOLS[params.name][0](self, ctx, arguments, params)
+            result = await self.tools[params.name][0](self, ctx, arguments, params)
         except asyncio.CancelledError:
             self.log.add("tool_cancelled", tool=params.name)
             raise
@@ -592,7 +595,7 @@ class HttpEdge:
             receive, body = await _peek(receive)
             if b'"dropped"' in body and b'"tools/call"' in body:
                 send = _dropping(send)
-            elif b'"error_32042_wrapped"' in body and b'"tools/call"' in body:
+            elif b"error_32042_wrapped" in body:  # a tool, a prompt or a resource of that name
                 send = _wrapping(send)
         elif scope["method"] == "GET" and (session := headers.get("mcp-session-id")):
             asyncio.get_running_loop().call_later(0.02, self.scenario.gateway.stream(session).set)
@@ -707,6 +710,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--stdio", action="store_true")
     parser.add_argument("--era", choices=["both", "legacy", "modern"], default="both")
+    parser.add_argument("--version", help="the protocol version that the handshake ends with")
     parser.add_argument("--token", help="require this bearer token (401 otherwise)")
     parser.add_argument("--status", type=int, help="answer every MCP request with this HTTP status")
     parser.add_argument("--page-size", type=int, default=0, help="tools per page of tools/list (0: all)")
