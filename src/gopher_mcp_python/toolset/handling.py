@@ -70,9 +70,9 @@ def _options_of(
     handler: HandlerInput | None, modes: Any, timeout_ms: float | None
 ) -> tuple[GopherAgentElicitationOptions | None, Handler | None]:
     """Options with everything but a function, and the function: theirs take no async ones."""
-    if handler is None:
+    if handler is None or handler is False:
         return None, None
-    if isinstance(handler, (GopherAgentElicitationOptions, Mapping)) or handler is False:
+    if isinstance(handler, (GopherAgentElicitationOptions, Mapping)):
         return _overridden(handler, modes, timeout_ms)
     own = handler if callable(handler) else None
     kept: Any = None if own is not None else handler
