@@ -28,6 +28,7 @@ from gopher_mcp_python import (
     GopherAgentElicitationResponse,
     GopherAgentOAuthOptions,
 )
+from gopher_mcp_python.forms import MISSING, read_form
 
 # A client-ID metadata document that the scenario's authorization server takes for known; nobody fetches it.
 METADATA_URL = "https://conformance-test.local/client-metadata.json"
@@ -40,11 +41,16 @@ QUERIES = {
 AUTH_QUERY = "test-tool"  # the one tool of the servers of all auth scenarios
 
 
-def accept_defaults(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
-    """A person who leaves every field of the form as the server filled it in."""
-    fields = (request.requested_schema or {}).get("properties", {})
-    content = {name: field["default"] for name, field in fields.items() if "default" in field}
-    return GopherAgentElicitationResponse("accept", content)
+def accept_as_filled_in(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+    """A person who leaves every field of the form as the server filled it in, and takes the first of what has to be
+    chosen."""
+    form = read_form(request.requested_schema or {})
+    content = {field.name: field.default for field in form.fields if field.default is not MISSING}
+    for field in form.fields:
+        if field.required and field.options and field.default is MISSING:
+            first = field.options[0].value
+            content[field.name] = [first] if field.kind == "choices" else first
+    return GopherAgentElicitationResponse("accept", form.validate(content))
 
 
 def sign_in(scenario: str, context: dict[str, Any]) -> GopherAgentOAuthOptions:
@@ -83,7 +89,7 @@ def main(url: str) -> int:
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     os.environ["BROWSER"] = shlex.join([sys.executable, "-I", "-S", str(Path(__file__).with_name("browser.py"))])
     options = GopherAgentCreateOptions(
-        oauth=sign_in(scenario, context), elicitation={"handler": accept_defaults}, engine="embedded"
+        oauth=sign_in(scenario, context), elicitation={"handler": accept_as_filled_in}, engine="embedded"
     )
     query = QUERIES.get(scenario, AUTH_QUERY)
     try:
