@@ -39,13 +39,17 @@ def answer_of(result: object, request: GopherAgentElicitationRequest) -> Answer:
 
 
 def _form_content(content: Mapping[str, Any] | None, schema: Any) -> Mapping[str, Any]:
-    """An accepted form needs its required fields; an answer that nobody gave is never invented."""
-    given = {} if content is None else content
-    required = schema.get("required") if isinstance(schema, Mapping) else None
-    missing = [name for name in required if name not in given] if isinstance(required, list) else []
-    if missing:
-        raise ValueError(f"the elicitation handler accepted a form without its required fields: {missing!r:.200}")
-    return given
+    """What an accepted form sends: the answers as the server's schema allows them; none is ever invented.
+
+    Raises FormContentError (a ValueError), which names fields and rules, never values.
+    """
+    from .forms import FormContentError, read_form
+
+    try:
+        return read_form(schema).validate({} if content is None else content)
+    except FormContentError as error:
+        before = "the elicitation handler accepted a form with answers that it does not allow: "
+        raise FormContentError(error.errors, error.general, before=before) from None
 
 
 def wait_of(result: object) -> Callable[[], Any] | None:

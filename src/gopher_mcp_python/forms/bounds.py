@@ -1,40 +1,52 @@
-"""The first look at a schema: is it JSON, and small enough to be read at all?"""
+"""The first look at a schema: is it JSON, and small enough to be read at all? And what a text and a number may be."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import limits
 from .errors import FormSchemaError
 
 _NUMBER_BOUND = 10**limits.MAX_DIGITS
+_CONTAINERS = frozenset((dict, list, tuple))
+_NAMES: tuple[set[type], ...] = ({str}, set())
 
 
-def check_bounds(schema: Any) -> None:
-    """Raises FormSchemaError for what is no JSON, or is beyond the limits of limits.py. Never recurses."""
-    values = characters = 0
-    stack: list[tuple[Any, int]] = [(schema, 0)]
-    while stack:
-        value, depth = stack.pop()
-        values += 1
-        if values + len(stack) > limits.MAX_VALUES:
-            raise FormSchemaError(f"the form holds too much: more than {limits.MAX_VALUES} values are not read")
-        if isinstance(value, str):
-            characters += _characters(value)
-        elif isinstance(value, (dict, list, tuple, Mapping)):
-            if depth >= limits.MAX_DEPTH:
-                raise FormSchemaError(f"the form is nested too deeply: at most {limits.MAX_DEPTH} levels are read")
-            if len(value) > limits.MAX_VALUES:
-                raise FormSchemaError(f"the form holds too much: more than {limits.MAX_VALUES} values are not read")
-            if isinstance(value, Mapping):
-                characters += sum(map(_characters, value))
-            stack.extend((inner, depth + 1) for inner in _inside(value))
-        else:
-            _check_plain(value)
-        if characters > limits.MAX_CHARACTERS:
-            raise FormSchemaError(f"the form holds too much text: more than {limits.MAX_CHARACTERS} characters")
+def check_bounds(schema: dict[str, Any]) -> None:
+    """Raises FormSchemaError for what is no JSON (of plain dicts, lists and tuples), or is beyond the limits of
+    limits.py. Never recurses."""
+    _check_size(schema)
+    try:
+        text = json.dumps(schema, ensure_ascii=False, allow_nan=False, check_circular=False)
+    except TypeError:
+        raise FormSchemaError("the form is no JSON: it holds something that JSON does not have") from None
+    except ValueError:
+        raise FormSchemaError("the form holds a number that JSON does not have (NaN, infinity ...)") from None
+    if len(text) > limits.MAX_CHARACTERS:
+        raise FormSchemaError(f"the form holds too much text: at most {limits.MAX_CHARACTERS} characters are read")
+    if is_unsendable(text):
+        raise FormSchemaError("the form holds half a character (a lone surrogate)")
+
+
+def _check_size(schema: dict[str, Any]) -> None:
+    """The number of values and the depth, level by level."""
+    values, level = 1, [schema]
+    for _ in range(limits.MAX_DEPTH):
+        inside: list[Any] = []
+        for container in level:
+            values += len(container)
+            if values > limits.MAX_VALUES:
+                raise FormSchemaError(f"the form holds too much: at most {limits.MAX_VALUES} values are read")
+            if type(container) is dict and set(map(type, container)) not in _NAMES:
+                raise FormSchemaError("the form is no JSON: it has a name that is no text")
+            members = container.values() if type(container) is dict else container
+            inside += [value for value in members if type(value) in _CONTAINERS]
+        if not inside:
+            return
+        level = inside
+    raise FormSchemaError(f"the form is nested too deeply: at most {limits.MAX_DEPTH} levels are read")
 
 
 def is_unsendable(text: str) -> bool:
@@ -53,25 +65,3 @@ def is_number(value: Any) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, int) and not isinstance(value, bool) and -_NUMBER_BOUND < value < _NUMBER_BOUND
-
-
-def _inside(value: Any) -> Iterator[Any]:
-    return iter(value.values() if isinstance(value, Mapping) else value)
-
-
-def _characters(text: Any) -> int:
-    if not isinstance(text, str):
-        raise FormSchemaError(f"the form is no JSON: it has a name of type {type(text).__name__}")
-    if is_unsendable(text):
-        raise FormSchemaError("the form holds half a character (a lone surrogate)")
-    return len(text)
-
-
-def _check_plain(value: Any) -> None:
-    if value is None or isinstance(value, bool) or is_number(value):
-        return
-    if isinstance(value, (int, float)):
-        raise FormSchemaError(
-            f"the form holds a number that JSON does not have (NaN, infinity), or of over {limits.MAX_DIGITS} digits"
-        )
-    raise FormSchemaError(f"the form is no JSON: it holds a {type(value).__name__}")

@@ -27,7 +27,7 @@ class Option:
         return f"Option({self.title!r})"
 
 
-def read_options(flat: Mapping[str, Any], where: str, flattener: Flattener) -> tuple[Option, ...] | None:
+def read_options(flat: Mapping[str, Any], where: object, flattener: Flattener) -> tuple[Option, ...] | None:
     """The options that a flat schema offers; None when it is no choice. Where it lists them more than once, the first
     list counts for what is shown and the judge for what is valid.
 
@@ -58,7 +58,7 @@ def read_options(flat: Mapping[str, Any], where: str, flattener: Flattener) -> t
     return tuple(options.values())
 
 
-def _pairs(flat: Mapping[str, Any], keyword: str, where: str) -> Iterator[tuple[Any, Any]]:
+def _pairs(flat: Mapping[str, Any], keyword: str, where: object) -> Iterator[tuple[Any, Any]]:
     if keyword == "const":
         yield flat["const"], None
     elif keyword == "enum":
@@ -80,7 +80,7 @@ def _says_more(branch: Mapping[str, Any]) -> bool:
     return bool(rules) or len(branch.keys() & {"const", "enum"}) > 1
 
 
-def _check_value(value: Any, where: str) -> None:
+def _check_value(value: Any, where: object) -> None:
     if value is not None and not isinstance(value, (str, int, float)):
         raise FormSchemaError(f"{where} offers {_thing(value)} to choose; an option is text, a number or a boolean")
     if isinstance(value, str) and len(value) > limits.MAX_TITLE:
@@ -88,10 +88,10 @@ def _check_value(value: Any, where: str) -> None:
 
 
 def _thing(value: Any) -> str:
-    return "an object" if isinstance(value, Mapping) else "a list"
+    return "an object" if isinstance(value, dict) else "a list"
 
 
-def _title(title: Any, value: Any, where: str) -> str:
+def _title(title: Any, value: Any, where: object) -> str:
     if not isinstance(title, str) or not title.strip():
         return shown_value(value)
     if len(title) > limits.MAX_TITLE:

@@ -21,12 +21,21 @@ class FormContentError(ValueError):
         general: sentences about the answers as a whole.
     """
 
-    def __init__(self, errors: Mapping[str, str], general: Sequence[str] = ()) -> None:
+    def __init__(self, errors: Mapping[str, str], general: Sequence[str] = (), *, before: str = "") -> None:
+        """`before` is what the text begins with."""
         self.errors = dict(errors)
         self.general = tuple(general)
         said = [*self.errors.values(), *self.general]
         more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-        super().__init__("; ".join(said[:_SHOWN]) + more)
+        super().__init__(before + "; ".join(said[:_SHOWN]) + more)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.errors, self.general)
+        return _rebuilt, (type(self), str(self), self.errors, self.general)
+
+
+def _rebuilt(
+    kind: type[FormContentError], text: str, errors: dict[str, str], general: tuple[str, ...]
+) -> FormContentError:
+    error = kind(errors, general)
+    error.args = (text,)
+    return error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -52,7 +51,7 @@ class Missing:
 MISSING = Missing()
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(repr=False, eq=False)
 class Field:
     """One field of a form.
 
@@ -116,11 +115,6 @@ class Field:
         """The options' values by what makes them equal (numbers.key)."""
         return {numbers.key(option.value): option.value for option in self.options}
 
-    @cached_property
-    def step(self) -> Fraction | None:
-        """`multiple_of`, exactly."""
-        return None if self.multiple_of is None else numbers.exact(self.multiple_of)
-
     def check(self, value: Any) -> str | None:
         """None when `value` is an answer to this field, otherwise what it must be, as the rest of a sentence ("must be
         18 or more"). Never holds the value."""
@@ -145,6 +139,16 @@ class Field:
         from .parse import parse
 
         return parse(self, text)
+
+
+class Place:
+    """A field in an error: its name is written out only if there is one to write."""
+
+    def __init__(self, name: str, before: str = "") -> None:
+        self._name, self._before = name, before
+
+    def __str__(self) -> str:
+        return f"{self._before}the field {label_of(self._name)}"
 
 
 def label_of(name: str) -> str:

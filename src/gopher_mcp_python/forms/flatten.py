@@ -24,6 +24,7 @@ JUDGED = frozenset(
     "maxProperties contains minContains maxContains prefixItems additionalItems unevaluatedItems unevaluatedProperties "
     "$dynamicRef $recursiveRef".split()
 )
+_WRITTEN_OUT = frozenset(("$ref", "allOf", "oneOf", "anyOf"))
 PRIMITIVES = frozenset(("string", "number", "integer", "boolean"))
 _TYPES = PRIMITIVES | {"null", "array", "object"}
 
@@ -40,7 +41,7 @@ class Flattener:
         self._steps = 0
         self.judged = False
 
-    def flat(self, schema: Any, where: str, refs: int = 0, *, based: bool = False) -> dict[str, Any]:
+    def flat(self, schema: Any, where: object, refs: int = 0, *, based: bool = False) -> dict[str, Any]:
         """The keywords that a schema and what it refers to have together. "type" becomes a frozenset of names, with
         "null" in it if null is allowed; in `oneOf` and `anyOf` only options are left, flat ones, without null.
 
@@ -53,12 +54,14 @@ class Flattener:
         self._step(where, schema)
         if schema is True:
             return {}
-        if not isinstance(schema, Mapping):
+        if not isinstance(schema, dict):
             raise FormSchemaError(f"{where} can't be answered: its schema is {_kind(schema)}")
-        own = dict(schema)
+        own = schema.copy()
         based = based or isinstance(own.get("$id"), str)
         if "type" in own:
             own["type"] = _types(own["type"], where)
+        if _WRITTEN_OUT.isdisjoint(schema):
+            return own
         ref, all_of = own.pop("$ref", None), own.pop("allOf", None)
         if "$ref" in schema:
             if based:
@@ -76,12 +79,12 @@ class Flattener:
                 self._alternatives(own, keyword, flat, where)
         return own
 
-    def _step(self, where: str, schema: Any) -> None:
-        self._steps += 1 + (len(schema) // 20 if isinstance(schema, Mapping) else 0)
+    def _step(self, where: object, schema: Any) -> None:
+        self._steps += 1 + (len(schema) // 20 if isinstance(schema, dict) else 0)
         if self._steps > limits.MAX_STEPS:
             raise FormSchemaError(f"the form is too tangled to be read: more than {limits.MAX_STEPS} steps, at {where}")
 
-    def _alternatives(self, own: dict[str, Any], keyword: str, branches: list[dict[str, Any]], where: str) -> None:
+    def _alternatives(self, own: dict[str, Any], keyword: str, branches: list[dict[str, Any]], where: object) -> None:
         """`oneOf` and `anyOf`: options to choose from, or one thing or null, or what only the judge understands."""
         real = [branch for branch in branches if not _is_null(branch)]
         nullable = len(real) < len(branches)
@@ -96,7 +99,7 @@ class Flattener:
         if nullable:
             own["nullable"] = True
 
-    def _only_judged(self, own: dict[str, Any], real: list[dict[str, Any]], where: str) -> None:
+    def _only_judged(self, own: dict[str, Any], real: list[dict[str, Any]], where: object) -> None:
         self.judged = True
         if "type" in own or "enum" in own or "const" in own:
             return
@@ -116,7 +119,7 @@ class Flattener:
                 self.judged = True
 
 
-def listed(value: Any, keyword: str, where: str) -> list[Any]:
+def listed(value: Any, keyword: str, where: object) -> list[Any]:
     """The members of a keyword that has to hold a list which is not empty."""
     if not isinstance(value, (list, tuple)) or not value:
         raise FormSchemaError(f"{where} has {article(keyword)} {keyword} that is no list, or an empty one")
@@ -161,7 +164,9 @@ def _both(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
     return both
 
 
-def _types(value: Any, where: str) -> frozenset[str]:
+def _types(value: Any, where: object) -> frozenset[str]:
+    if isinstance(value, str) and value in _TYPES:
+        return frozenset((value,))
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
         raise FormSchemaError(f"{where} has a type that is no text")

@@ -9,7 +9,7 @@ from . import limits
 from .bounds import is_number
 from .choices import Option, read_options
 from .errors import FormSchemaError
-from .fields import MISSING, Field, FieldKind, label_of
+from .fields import MISSING, Field, FieldKind, Place
 from .flatten import JUDGED, PRIMITIVES, Flattener, article
 from .rules import Broken, Watch, cleaned
 
@@ -42,84 +42,81 @@ class FieldReader:
 
     def read(self, name: str, schema: Any, required: bool) -> Field:
         """One field. Raises FormSchemaError, with its name."""
-        where = f"the field {label_of(name)}"
+        where = Place(name)
         flat = self._flattener.flat(schema, where)
         self._flattener.judged |= not JUDGED.isdisjoint(flat)
         options = self._options_of(flat, where)
         kind = _kind(flat, options, where)
-        read: dict[str, Any] = {
-            "name": name,
-            "kind": kind,
-            "title": _text(flat, "title", limits.MAX_TITLE, where),
-            "description": _text(flat, "description", limits.MAX_DESCRIPTION, where),
-            "required": required,
-            "nullable": flat.get("nullable") is True or "null" in flat.get("type", ()),
-            "options": _of_boolean(flat, options or ()) if kind == "boolean" else options or (),
-        }
-        if kind == "choices":
-            read |= self._list_rules(flat, where)
-        else:
-            read |= self._rules(flat, kind, where)
-        field = Field(**read)
-        default = _default(field, flat.get("default"))
-        return field if default is MISSING else Field(**read, default=default)
+        rules = self._list_rules(flat, name) if kind == "choices" else self._rules(flat, kind, where)
+        if options is not None and (kind != "boolean" or len(options) == 1):
+            rules["options"] = options
+        if "default" in flat:
+            rules["default"] = _default(kind, rules.get("options", ()), flat["default"])
+        return Field(
+            name,
+            kind,
+            _text(flat, "title", limits.MAX_TITLE, where),
+            _text(flat, "description", limits.MAX_DESCRIPTION, where),
+            required,
+            nullable=flat.get("nullable") is True or "null" in flat.get("type", ()),
+            **rules,
+        )
 
-    def _options_of(self, flat: Mapping[str, Any], where: str) -> tuple[Option, ...] | None:
+    def _options_of(self, flat: Mapping[str, Any], where: object) -> tuple[Option, ...] | None:
         options = read_options(flat, where, self._flattener)
         self._options += len(options or ())
         if self._options > limits.MAX_ALL_OPTIONS:
             raise FormSchemaError(f"the form offers more than {limits.MAX_ALL_OPTIONS} options, at {where}")
         return options
 
-    def _rules(self, flat: Mapping[str, Any], kind: FieldKind, where: str) -> dict[str, Any]:
+    def _rules(self, flat: Mapping[str, Any], kind: FieldKind, where: object) -> dict[str, Any]:
         """The rules for one text or number; a choice may be of both."""
         rules: dict[str, Any] = {}
         if kind in ("number", "integer", "choice"):
-            rules |= {ours: _number(flat, theirs, where) for theirs, ours in _BOUNDS.items()}
+            rules |= {_BOUNDS[keyword]: _number(flat, keyword, where) for keyword in flat.keys() & _BOUNDS.keys()}
             _old_exclusive(flat, rules)
-            if rules["multiple_of"] is not None and rules["multiple_of"] <= 0:
+            if "multiple_of" in rules and rules["multiple_of"] <= 0:
                 raise FormSchemaError(f"{where} has a multipleOf that is not more than 0")
         if kind in ("string", "choice"):
-            rules |= {ours: _counted(flat, theirs, where) for theirs, ours in _COUNTS.items()}
-            rules["format"] = _string(flat, "format", where)
-            rules |= self._pattern(flat, where)
-        return {name: value for name, value in rules.items() if value is not None}
+            rules |= {_COUNTS[keyword]: _counted(flat, keyword, where) for keyword in flat.keys() & _COUNTS.keys()}
+            if "format" in flat:
+                rules["format"] = _string(flat, "format", where)
+            if "pattern" in flat:
+                rules["pattern"] = _string(flat, "pattern", where)
+                rules["compiled"] = self._compiled(rules["pattern"], where)
+        return rules
 
-    def _pattern(self, flat: Mapping[str, Any], where: str) -> dict[str, Any]:
-        source = _string(flat, "pattern", where)
-        return {} if source is None else {"pattern": source, "compiled": self._compiled(source, where)}
-
-    def _compiled(self, source: str, where: str) -> Pattern:
+    def _compiled(self, source: str, where: object) -> Pattern:
+        if source in self._patterns:
+            return self._patterns[source]
         from .pattern import PatternError, compile_pattern
 
-        if source not in self._patterns:
-            self._pattern_characters += len(source)
-            if len(source) > limits.MAX_PATTERN:
-                raise FormSchemaError(f"{where} has a pattern of more than {limits.MAX_PATTERN} characters")
-            if self._pattern_characters > limits.MAX_ALL_PATTERNS:
-                raise FormSchemaError(
-                    f"the form has patterns of more than {limits.MAX_ALL_PATTERNS} characters, at {where}"
-                )
-            try:
-                self._patterns[source] = compile_pattern(source)
-            except PatternError as error:
-                raise FormSchemaError(f"{where} has a pattern that can't be used: {error}") from None
-        return self._patterns[source]
+        self._pattern_characters += len(source)
+        if len(source) > limits.MAX_PATTERN:
+            raise FormSchemaError(f"{where} has a pattern of more than {limits.MAX_PATTERN} characters")
+        if self._pattern_characters > limits.MAX_ALL_PATTERNS:
+            raise FormSchemaError(f"the form has patterns of over {limits.MAX_ALL_PATTERNS} characters, at {where}")
+        try:
+            pattern = self._patterns[source] = compile_pattern(source)
+        except PatternError as error:
+            raise FormSchemaError(f"{where} has a pattern that can't be used: {error}") from None
+        return pattern
 
-    def _list_rules(self, flat: Mapping[str, Any], where: str) -> dict[str, Any]:
+    def _list_rules(self, flat: Mapping[str, Any], name: str) -> dict[str, Any]:
         """The rules of a list of texts, and those of each of its items."""
-        items = self._flattener.flat(flat.get("items", True), f"each item of {where}")
+        where = Place(name, "each item of ")
+        items = self._flattener.flat(flat.get("items", True), where)
         self._flattener.judged |= not JUDGED.isdisjoint(items)
         options = self._options_of(items, where)
-        kind = _kind(items, options, f"each item of {where}")
+        kind = _kind(items, options, where)
         if kind not in ("string", "choice") or not all(isinstance(option.value, str) for option in options or ()):
-            raise FormSchemaError(f"{where} is a list of something else than texts; a form has lists of texts only")
+            raise FormSchemaError(f"{Place(name)} is a list of something else than texts; a form has no such lists")
         rules = self._rules(items, "string", where)
-        rules |= {ours: _counted(flat, theirs, where) for theirs, ours in _ITEM_COUNTS.items()}
+        rules |= {_ITEM_COUNTS[key]: _counted(flat, key, where) for key in flat.keys() & _ITEM_COUNTS.keys()}
         return {**rules, "options": options or (), "unique_items": flat.get("uniqueItems") is True}
 
 
-def _kind(flat: Mapping[str, Any], options: tuple[Option, ...] | None, where: str) -> FieldKind:
+def _kind(flat: Mapping[str, Any], options: tuple[Option, ...] | None, where: object) -> FieldKind:
     """What to ask for; where the server does not say, what its other keywords are about, else text."""
     types = flat.get("type")
     kinds = (types if types is not None else _guessed(flat, options)) - {"null"}
@@ -156,23 +153,17 @@ def _guessed(flat: Mapping[str, Any], options: tuple[Option, ...] | None) -> fro
     return frozenset(("number" if isinstance(default, (int, float)) else "string",))
 
 
-def _of_boolean(flat: Mapping[str, Any], options: tuple[Option, ...]) -> tuple[Option, ...]:
-    """A boolean has options only if one of its values is not allowed."""
-    return options if len(options) == 1 else ()
-
-
-def _default(field: Field, default: Any) -> Any:
+def _default(kind: FieldKind, options: tuple[Option, ...], default: Any) -> Any:
     """The default, if it is of the field's kind; it may still break a rule, which the person will be told."""
     if default is None:
         return MISSING
-    bare = Field("", field.kind, options=field.options)
     try:
-        return cleaned(bare, default, Watch())
+        return cleaned(Field("", kind, options=options), default, Watch())
     except Broken:
         return MISSING
 
 
-def _text(flat: Mapping[str, Any], keyword: str, most: int, where: str) -> str | None:
+def _text(flat: Mapping[str, Any], keyword: str, most: int, where: object) -> str | None:
     value = flat.get(keyword)
     if not isinstance(value, str):
         return None
@@ -181,35 +172,30 @@ def _text(flat: Mapping[str, Any], keyword: str, most: int, where: str) -> str |
     return value
 
 
-def _string(flat: Mapping[str, Any], keyword: str, where: str) -> str | None:
-    value = flat.get(keyword)
-    if keyword in flat and not isinstance(value, str):
+def _string(flat: Mapping[str, Any], keyword: str, where: object) -> str:
+    value = flat[keyword]
+    if not isinstance(value, str):
         raise FormSchemaError(f"{where} has a {keyword} that is no text")
     return value
 
 
-def _counted(flat: Mapping[str, Any], keyword: str, where: str) -> int | None:
-    value: Any = flat.get(keyword)
-    if keyword not in flat:
-        return None
+def _counted(flat: Mapping[str, Any], keyword: str, where: object) -> int:
+    value = flat[keyword]
     if not is_number(value) or value < 0 or value != int(value):
         raise FormSchemaError(f"{where} has a {keyword} that is no whole number of 0 or more")
     return int(value)
 
 
-def _number(flat: Mapping[str, Any], keyword: str, where: str) -> float | None:
-    value: Any = flat.get(keyword)
-    if keyword not in flat or (keyword.startswith("exclusive") and isinstance(value, bool)):
-        return None
-    if not is_number(value):
+def _number(flat: Mapping[str, Any], keyword: str, where: object) -> Any:
+    value = flat[keyword]
+    if not is_number(value) and not (keyword.startswith("exclusive") and isinstance(value, bool)):
         raise FormSchemaError(f"{where} has {article(keyword)} {keyword} that is no number")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _old_exclusive(flat: Mapping[str, Any], rules: dict[str, Any]) -> None:
     """`exclusiveMinimum: true` beside `minimum`, as in JSON Schema draft 4 and OpenAPI 3.0."""
-    for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if flat.get(keyword) is True:
-            rules[_BOUNDS[keyword]], rules[bound] = rules[bound], None
-
-
+    for exclusive, bound in (("exclusive_minimum", "minimum"), ("exclusive_maximum", "maximum")):
+        if isinstance(rules.get(exclusive), bool):
+            if rules.pop(exclusive) and bound in rules:
+                rules[exclusive] = rules.pop(bound)

@@ -15,7 +15,7 @@ _INDEX = re.compile(r"(?:0|[1-9][0-9]{0,8})\Z")
 _NOWHERE = object()
 
 
-def resolve(root: Mapping[str, Any], ref: Any, where: str) -> Any:
+def resolve(root: Mapping[str, Any], ref: Any, where: object) -> Any:
     """What a `$ref` leads to: a JSON pointer (RFC 6901) into `root`, as a URL fragment.
 
     Raises FormSchemaError for another document (it is not fetched), an anchor, and a place that is not there.
@@ -36,7 +36,7 @@ def resolve(root: Mapping[str, Any], ref: Any, where: str) -> Any:
         found = _step(found, step.replace("~1", "/").replace("~0", "~"))
         if found is _NOWHERE:
             raise FormSchemaError(f"{where} refers to {shown}, which is not there")
-        if isinstance(found, Mapping) and isinstance(found.get("$id"), str):
+        if isinstance(found, dict) and isinstance(found.get("$id"), str):
             raise FormSchemaError(f"{where} refers into a part with an $id of its own ({shown}); that is not followed")
     return found
 
@@ -50,7 +50,7 @@ def _fragment(root: Mapping[str, Any], ref: str) -> str | None:
 
 
 def _step(place: Any, step: str) -> Any:
-    if isinstance(place, Mapping):
+    if isinstance(place, dict):
         return place.get(step, _NOWHERE)
     if isinstance(place, (list, tuple)) and _INDEX.match(step) and int(step) < len(place):
         return place[int(step)]

@@ -21,18 +21,25 @@ class Watch:
     """Counts the steps that the patterns of one form take together."""
 
     def __init__(self) -> None:
-        self._budget: Budget | None = None
+        self._budget: Budget | None = None  # of pattern.py, which is imported for the first pattern
 
     def search(self, pattern: Pattern, text: str) -> bool:
         """Whether the pattern is found in the text. Raises Broken when that takes too long."""
-        from .pattern import PATTERN_STEPS, Budget, PatternTimeout
+        if self._budget is None:
+            from .pattern import Budget
 
-        self._budget = self._budget or Budget(limits.PATTERN_STEPS)
+            self._budget = Budget(limits.PATTERN_STEPS)
         try:
             return pattern.search(text, self._budget)
-        except PatternTimeout:
-            left = f"{PATTERN_STEPS} steps" if self._budget.steps > 0 else f"{limits.PATTERN_STEPS} with the others"
-            raise Broken(f"can't be checked: the form's pattern takes too long with it (more than {left})") from None
+        except ValueError:  # PatternTimeout
+            raise Broken(_too_long(self._budget)) from None
+
+
+def _too_long(budget: Budget) -> str:
+    from .pattern import PATTERN_STEPS
+
+    steps = f"{PATTERN_STEPS} steps" if budget.steps > 0 else f"{limits.PATTERN_STEPS} steps with the form's others"
+    return f"can't be checked: its pattern needs more than {steps}"
 
 
 def cleaned(field: Field, value: Any, watch: Watch) -> Any:
@@ -41,14 +48,20 @@ def cleaned(field: Field, value: Any, watch: Watch) -> Any:
     if field.kind == "choices":
         return _cleaned_list(field, value, watch)
     if field.options:
-        value = _chosen(field, value)
-    elif field.kind == "boolean":
+        return _cleaned_option(field, _chosen(field, value), watch)
+    if field.kind == "string":
+        return cleaned_text(field, value, watch)
+    if field.kind == "boolean":
         if not isinstance(value, bool):
             raise Broken("must be yes or no")
         return value
-    if field.kind == "string" or isinstance(value, str):
-        return cleaned_text(field, value, watch)
-    return value if isinstance(value, bool) else cleaned_number(field, value)
+    return cleaned_number(field, value)
+
+
+def _cleaned_option(field: Field, value: Any, watch: Watch) -> Any:
+    if isinstance(value, bool):
+        return value
+    return cleaned_text(field, value, watch) if isinstance(value, str) else cleaned_number(field, value)
 
 
 def _chosen(field: Field, value: Any) -> Any:
@@ -140,16 +153,16 @@ def cleaned_number(field: Field, value: Any) -> Any:
 
 
 def _check_range(field: Field, value: float) -> None:
-    for bound, broken, text in (
-        (field.minimum, lambda b: value < b, "must be {} or more"),
-        (field.maximum, lambda b: value > b, "must be {} or less"),
-        (field.exclusive_minimum, lambda b: value <= b, "must be more than {}"),
-        (field.exclusive_maximum, lambda b: value >= b, "must be less than {}"),
-        (field.step, lambda b: not numbers.is_multiple(value, b), "must be a multiple of {}"),
-    ):
-        if bound is not None and broken(bound):
-            shown = field.multiple_of if bound is field.step else bound
-            raise Broken(text.format(numbers.plain(shown)))
+    if field.minimum is not None and value < field.minimum:
+        raise Broken(f"must be {numbers.plain(field.minimum)} or more")
+    if field.maximum is not None and value > field.maximum:
+        raise Broken(f"must be {numbers.plain(field.maximum)} or less")
+    if field.exclusive_minimum is not None and value <= field.exclusive_minimum:
+        raise Broken(f"must be more than {numbers.plain(field.exclusive_minimum)}")
+    if field.exclusive_maximum is not None and value >= field.exclusive_maximum:
+        raise Broken(f"must be less than {numbers.plain(field.exclusive_maximum)}")
+    if field.multiple_of is not None and not numbers.is_multiple(value, numbers.exact(field.multiple_of)):
+        raise Broken(f"must be a multiple of {numbers.plain(field.multiple_of)}")
 
 
 def plain_value(value: Any) -> Any:

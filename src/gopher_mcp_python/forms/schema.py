@@ -69,8 +69,9 @@ def read_form(schema: Mapping[str, Any]) -> Form:
     """
     if not isinstance(schema, Mapping):
         raise FormSchemaError("the form's schema is no object")
+    schema = dict(schema)
     properties = schema.get("properties")
-    if isinstance(properties, Mapping) and len(properties) > limits.MAX_FIELDS:
+    if isinstance(properties, dict) and len(properties) > limits.MAX_FIELDS:
         raise _too_many(len(properties))
     check_bounds(schema)
     flattener = Flattener(schema)
@@ -110,7 +111,7 @@ def _root(schema: Mapping[str, Any], flattener: Flattener) -> Mapping[str, Any]:
 
 def _properties(root: Mapping[str, Any]) -> Mapping[str, Any]:
     properties = root.get("properties", {})
-    if not isinstance(properties, Mapping):
+    if not isinstance(properties, dict):
         raise FormSchemaError("the form's properties are no object")
     if len(properties) > limits.MAX_FIELDS:
         raise _too_many(len(properties))
