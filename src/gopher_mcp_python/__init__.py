@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UnsafeUrlError,
     )
     from .events import GopherAgentEvent
+    from .integrations.callback import elicitation_callback
     from .mcp_toolset import McpTool, McpToolset
     from .oauth.errors import SignInError
     from .oauth.filestore import FileTokenStore
@@ -87,6 +88,7 @@ __all__ = [
     "UnsafeUrlError",
     "__version__",
     "diagnose",
+    "elicitation_callback",
     "non_blocking",
 ]
 
@@ -113,6 +115,7 @@ _HOMES = {
         "UnsafeUrlError",
     ),
     "events": ("GopherAgentEvent",),
+    "integrations.callback": ("elicitation_callback",),
     "mcp_toolset": ("McpTool", "McpToolset"),
     "oauth.filestore": ("FileTokenStore",),
     "oauth.keyring_store": ("KeyringTokenStore",),

@@ -94,11 +94,14 @@ def _package() -> dict[str, Any]:
 
 
 def _embedded() -> dict[str, Any]:
-    version = _installed("mcp")
-    reason = None
+    from .sdk_version import NEEDED, trouble
+
+    reason = remedy = None
     if importlib.util.find_spec("mcp") is None:
-        reason = "the package mcp is not installed"
-    return {"usable": reason is None, "mcp": version, "reason": reason}
+        reason, remedy = "the package mcp is not installed", "pip install --upgrade gopher-mcp-python"
+    elif (old := trouble()) is not None:
+        reason, remedy = f"it {old}", "pip install -U 'mcp>={}.{}'".format(*NEEDED)
+    return {"usable": reason is None, "mcp": _installed("mcp"), "reason": reason, "remedy": remedy}
 
 
 def _installed(distribution: str) -> str | None:
@@ -301,7 +304,7 @@ def _remedy(engine: str | None, requested: str, native: dict[str, Any], embedded
     if engine is None and requested not in ("auto", "native", "embedded"):
         return "unset GOPHER_MCP_ENGINE"
     if engine is None and not embedded["usable"] and requested != "native":
-        return "pip install --upgrade gopher-mcp-python"
+        return str(embedded["remedy"])
     if engine == "native" or requested == "embedded" or (native["package"] is None and not native["overridden_by"]):
         return None if engine else "unset GOPHER_MCP_ENGINE"
     remedy: str | None = native["remedy"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import first_step, sdk_import, stopping
+from . import first_step, sdk_import, sdk_version, stopping
 from .elicitation import GopherAgentElicitationOptions
 from .elicitor import Elicitor
 from .engines import Choice, choose
@@ -165,8 +165,9 @@ def _create(choice: Choice, spec: CreateSpec) -> EngineAgent:
         from .engines.native import create as create_native
 
         return create_native(spec)
-    sdk_import.load(*_EMBEDDED)
-    from .engines.embedded import create as create_embedded
+    with sdk_version.needed_for("the embedded engine"):
+        sdk_import.load(*_EMBEDDED)
+        from .engines.embedded import create as create_embedded
 
     return create_embedded(spec)
 

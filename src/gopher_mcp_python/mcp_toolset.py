@@ -8,18 +8,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from . import sdk_import
+from . import sdk_import, sdk_version
 
-sdk_import.load("gopher_mcp_python.toolset.toolset", "mcp.client.streamable_http")
+with sdk_version.needed_for("McpToolset"):
+    sdk_import.load("gopher_mcp_python.toolset.toolset", "mcp.client.streamable_http")
 
-from .toolset.calls import GetPrompt, ReadResource, ToolCall  # noqa: E402
-from .toolset.clock import PausableClock  # noqa: E402
-from .toolset.connection import ClientConnection  # noqa: E402
-from .toolset.handling import asker_for  # noqa: E402
-from .toolset.inputs import as_connection, as_progress, as_root, as_seconds, with_sign_in  # noqa: E402
-from .toolset.quiet import hush  # noqa: E402
-from .toolset.results import function_response  # noqa: E402
-from .toolset.toolset import Toolset  # noqa: E402
+from .toolset.calls import GetPrompt, ReadResource, ToolCall
+from .toolset.clock import PausableClock
+from .toolset.connection import ClientConnection
+from .toolset.handling import asker_for
+from .toolset.inputs import as_connection, as_progress, as_root, as_seconds, with_sign_in
+from .toolset.quiet import hush
+from .toolset.results import function_response
+from .toolset.toolset import Toolset
 
 if TYPE_CHECKING:
     import mcp_types as types

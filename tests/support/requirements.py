@@ -25,8 +25,18 @@ def _extra(project: dict[str, Any], name: str) -> list[str]:
     return found
 
 
+def _pyproject() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+
+
+def of_package() -> list[str]:
+    """What the package itself requires, without extras."""
+    found: list[str] = _pyproject()["project"]["dependencies"]
+    return found
+
+
 def main(extras: list[str]) -> None:
-    data = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    data = _pyproject()
     project = data["project"]
     listed = [*data["build-system"]["requires"], *project["dependencies"]]
     for name in extras:

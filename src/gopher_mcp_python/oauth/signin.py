@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from ..display import safe_line
 from ..errors import AgentError
 from ..sdk_import import load
+from ..sdk_version import needed_for
 from ..toolset.clock import PausableClock, standing_still
 from ..toolset.errors import CallTimeoutError
 from . import flights, grants
@@ -182,7 +183,8 @@ class ServerSignIn:
         prior, newer = await self._stored(rejected)
         if newer or prior is None or not prior.renewable:
             return prior if newer else None
-        from .http import Http
+        with needed_for("signing in to a server"):
+            from .http import Http
 
         with flight.unbreakable():
             async with one_process(self._store), Http(self._url) as http:
@@ -203,9 +205,10 @@ class ServerSignIn:
             return prior if newer else await self._got(prior, challenge, by_person=True)
 
     async def _got(self, prior: Grant | None, challenge: Challenge, *, by_person: bool) -> Grant | None:
-        load("gopher_mcp_python.oauth.flow")
-        from .flow import Flow
-        from .http import Http
+        with needed_for("signing in to a server"):
+            load("gopher_mcp_python.oauth.flow")
+            from .flow import Flow
+            from .http import Http
 
         clock = PausableClock(FLOW_SECONDS)
         async with Http(self._url) as http:

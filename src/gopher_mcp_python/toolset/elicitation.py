@@ -58,7 +58,7 @@ class InvalidElicitation(ValueError):
 
 
 def read_request(
-    params: Any, *, modes: frozenset[str], version: str, request_id: Any, raw: Any, server: str, tool: str | None
+    params: Any, *, modes: frozenset[str], version: str, request_id: Any, raw: Any, server: str | None, tool: str | None
 ) -> GopherAgentElicitationRequest:
     """Turns the parameters of `elicitation/create` into a request.
 

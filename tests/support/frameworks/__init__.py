@@ -1,0 +1,109 @@
+"""Other people's frameworks for the tests, in environments of their own: they want versions that exclude each other.
+
+    adk         Google ADK, with mcp 2.x
+    fastmcp     FastMCP's client, pydantic-ai and langchain-core, with mcp 2.x
+    adapters    langchain-mcp-adapters, with mcp 1.x
+
+An environment is installed once by pip, into the cache of the test downloads (tests/support/vendor.py):
+
+    frameworks/<name>-<hash of what is wanted>/bin/python
+
+What pip is told of this package are its own requirements, as in pyproject.toml; its code is the one under test.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import gopher_mcp_python
+from tests.support import children, requirements, vendor
+from tests.support.servers import McpServer
+
+WANTED = {
+    "adk": ["google-adk[mcp]==2.13.0", "pytest>=8.3"],
+    "fastmcp": ["fastmcp-slim[client]==4.2.3", "pydantic-ai-slim[mcp]==2.68.0", "langchain-core==1.8.3", "pytest>=8.3"],
+    "adapters": ["langchain-mcp-adapters==0.3.2", "pytest>=8.3"],
+}
+HERE = Path(__file__).parent
+
+
+def python(name: str) -> Path:
+    """The interpreter of an environment, installed first where it is not. Fails the test when pip can't."""
+    marks = [sys.version, *requirements.of_package(), *WANTED[name]]
+    wanted = f"{name}-{hashlib.sha256(repr(marks).encode()).hexdigest()[:16]}"
+    folder = vendor.cache() / "frameworks" / wanted
+    with vendor.locked(f"frameworks-{name}"):
+        if not (folder / ".ready").is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            _install(folder, WANTED[name])
+    return folder / "bin" / "python"
+
+
+def _install(folder: Path, wanted: list[str]) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    this = _metadata_only(folder)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "--disable-pip-version-check"]
+    argv = [*pip, "install", "--quiet", "--no-input", "--no-compile", str(this), *wanted]
+    environ = children.environment({"PIP_ROOT_USER_ACTION": "ignore"})
+    done = subprocess.run(argv, env=environ, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, f"pip can't install {wanted} beside this package:\n{done.stderr[-3000:]}"
+    (folder / ".ready").touch()
+
+
+def _metadata_only(folder: Path) -> Path:
+    """A wheel of this package with its name, version and requirements and no code: all that pip resolves by."""
+    name, version = "gopher_mcp_python", gopher_mcp_python.__version__
+    lines = ["Metadata-Version: 2.1", "Name: gopher-mcp-python", f"Version: {version}"]
+    lines += [f"Requires-Dist: {line}" for line in requirements.of_package()]
+    info = f"{name}-{version}.dist-info"
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")
+        kind = ["Wheel-Version: 1.0", "Generator: tests", "Root-Is-Purelib: true", "Tag: py3-none-any"]
+        wheel.writestr(f"{info}/WHEEL", "\n".join(kind) + "\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@contextmanager
+def package_alone(folder: Path) -> Iterator[dict[str, str]]:
+    """Variables under which an environment has this package's code, and nothing else of the one that tests run in."""
+    source = Path(gopher_mcp_python.__file__).parent
+    (folder / source.name).symlink_to(source)
+    yield {"PYTHONPATH": os.pathsep.join((str(folder), str(children.ROOT)))}
+
+
+def cases(environment: str, framework: str, servers: dict[str, str], folder: Path) -> None:
+    """Runs the cases of a framework (`cases_<framework>.py`), `servers` being variables with addresses."""
+    script = HERE / f"cases_{framework}.py"
+    argv = ["-m", "pytest", "-q", "--noconftest", "-c", "/dev/null", "--rootdir", str(folder)]
+    ended = run(environment, folder, [*argv, "-p", "no:cacheprovider", str(script)], servers)
+    assert ended.code == 0, ended.out[-8000:] + ended.err[-2000:]
+    print(ended.out)
+
+
+@contextmanager
+def servers() -> Iterator[dict[str, str]]:
+    """The scenario server, and one that speaks the handshake protocols only, as variables for `cases`."""
+    both, legacy = McpServer(), McpServer("--era", "legacy")
+    try:
+        yield {"SCENARIO_URL": both.url, "SCENARIO_LEGACY_URL": legacy.url}
+    finally:
+        both.close()
+        legacy.close()
+
+
+def run(name: str, folder: Path, argv: list[str], env: dict[str, str] | None = None) -> children.Ended:
+    """Runs Python in an environment, with this package's code; `folder` is an empty one of the test's own."""
+    interpreter = python(name)
+    with package_alone(folder) as variables:
+        return children.run([str(interpreter), *argv], env={**variables, **(env or {})}, timeout=170)
+

@@ -1,0 +1,77 @@
+"""McpToolset as tools of LangChain."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from langchain_core.messages import ToolMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from gopher_mcp_python import McpToolset
+from gopher_mcp_python.integrations.langchain import McpToolException, langchain_tools
+from tests.support.frameworks.asking import URL, Person, clear, run
+
+
+async def message_of(
+    tool: str, arguments: dict[str, Any] | None = None, handler: Any = None, **options: Any
+) -> ToolMessage:
+    """The message that a tool call of a model becomes."""
+    clear()
+    async with McpToolset(URL, elicitation_handler=handler) as toolset:
+        tools = {tool.name: tool for tool in await langchain_tools(toolset, **options)}
+        call = {"type": "tool_call", "name": tool, "args": arguments or {}, "id": "1"}
+        message = await tools[tool].ainvoke(call)
+        assert isinstance(message, ToolMessage)
+        return message
+
+
+def test_text_and_meta() -> None:
+    message = run(message_of("with_meta"))
+    assert message.content == "meta" and message.status == "success"
+    assert message.artifact == {"_meta": {"example.com/trace": {"id": 7, "tags": ["a", None]}}}
+
+
+def test_structured_content() -> None:
+    message = run(message_of("structured"))
+    assert message.artifact == {"structured_content": {"emailAddress": "ada@example.com", "messagesTotal": 42}}
+    assert json.loads(str(message.content)) == message.artifact["structured_content"]
+
+
+def test_images_and_links_are_blocks() -> None:
+    message = run(message_of("images"))
+    kinds = [(block["type"], block.get("mime_type")) for block in message.content if isinstance(block, dict)]
+    assert kinds == [("text", None), ("image", "image/png"), ("file", None)]
+    assert message.content[1]["base64"].startswith("iVBOR") and message.content[2]["url"] == "file:///report.txt"
+    assert message.artifact is None
+
+
+def test_arguments_and_questions() -> None:
+    person = Person({"reason": "tax"})
+    assert run(message_of("plain", {"text": "x"})).content == "plain: x"
+    assert run(message_of("form_tool", handler=person)).content == 'form: accept {"reason": "tax"}'
+    assert person.requests[0].tool == "form_tool"
+
+
+@pytest.mark.parametrize(("tool", "text"), [("tool_error", "no such label"), ("protocol_error", "the server broke")])
+def test_what_fails_is_a_message_for_the_model(tool: str, text: str) -> None:
+    message = run(message_of(tool))
+    assert message.status == "error" and text in str(message.content)
+
+
+@pytest.mark.parametrize(("tool", "text"), [("tool_error", "no such label"), ("protocol_error", "the server broke")])
+def test_or_is_raised(tool: str, text: str) -> None:
+    with pytest.raises(McpToolException, match=text):
+        run(message_of(tool, handle_tool_error=False))
+
+
+def test_models_get_the_schema() -> None:
+    async def body() -> None:
+        async with McpToolset(URL) as toolset:
+            tools = {tool.name: convert_to_openai_tool(tool)["function"] for tool in await langchain_tools(toolset)}
+        assert tools["plain"]["parameters"]["properties"] == {"text": {"type": "string"}}
+        assert tools["plain"]["description"] == "Answers at once."
+        assert tools["decline_aware"]["parameters"]["properties"] == {}
+
+    run(body())
