@@ -279,6 +279,33 @@ def test_who_is_asked_can_be_said_with_each_call() -> None:
     assert desk.most == 2
 
 
+def test_one_id_that_comes_twice_at_once_is_one_question() -> None:
+    desk = Desk()
+    made = asker(desk)
+
+    async def work() -> list[str]:
+        answers = await asyncio.gather(*(made.ask(page("same")) for _ in range(3)), made.ask(page("other")))
+        await made.ask(page("same"))
+        return [answer.action for answer in answers]
+
+    assert run(work) == ["accept"] * 4
+    assert desk.order == ["same", "other", "same"]
+
+
+def test_a_question_whose_twin_was_withdrawn_is_asked_itself() -> None:
+    desk = Desk()
+    made = asker(desk)
+
+    async def work() -> str:
+        first, second = (asyncio.ensure_future(made.ask(page("same"))) for _ in range(2))
+        await asyncio.sleep(0.001)
+        first.cancel()
+        return (await second).action
+
+    assert run(work) == "accept"
+    assert desk.order == ["same", "same"]
+
+
 def test_whoever_leaves_the_line_holds_nobody_up() -> None:
     desk = Desk()
     made = asker(desk)

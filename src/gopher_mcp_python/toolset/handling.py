@@ -18,6 +18,7 @@ from typing import Any, Literal, Union
 
 import anyio
 
+from ..answered import Key, key_of
 from ..answers import ACCEPT, ACTION_OF, answer_of, wait_of
 from ..elicitation import (
     GopherAgentElicitationOptions,
@@ -37,6 +38,7 @@ Handler = Callable[[GopherAgentElicitationRequest], Any]
 HandlerInput = Union[
     Handler, Literal["cancel", "decline", False], GopherAgentElicitationOptions, Mapping[str, Any]
 ]
+_Asked = tuple[Hashable, Key]  # who is asked, and what
 _log = logging.getLogger("gopher_mcp_python.elicitation")
 _CANCEL = GopherAgentElicitationResponse("cancel")
 
@@ -120,6 +122,8 @@ class HandlerAsker:
         self.modes: frozenset[str] = options.modes or frozenset(("url",) if asks_terminal else ("url", "form"))
         self._line = PersonLine() if person is None else line_of(person)
         self._questions: list[_Question] = []
+        # A server may ask the same twice at once: on its session's own stream, and in a call.
+        self._asking: dict[_Asked, asyncio.Future[GopherAgentElicitationResponse | None]] = {}
         self._notices: set[asyncio.Future[Any]] = set()
 
     async def ask(
@@ -129,7 +133,31 @@ class HandlerAsker:
         is no answer, and ValueError for content that the form does not allow."""
         if self._fixed is not None:
             return GopherAgentElicitationResponse(self._fixed)
-        question = _Question(request, occasion.held)
+        identity = key_of(request)
+        key = identity and (occasion.person, identity)
+        while key is not None and (first := self._asking.get(key)) is not None:
+            answer = await asyncio.shield(first)
+            if answer is not None:
+                return answer
+        return await self._ask(request, occasion, key)
+
+    async def _ask(
+        self, request: GopherAgentElicitationRequest, occasion: Occasion, key: _Asked | None
+    ) -> GopherAgentElicitationResponse:
+        """Asks; whoever asks the same meanwhile gets this answer, too, and asks anew when there is none."""
+        told: asyncio.Future[GopherAgentElicitationResponse | None] = asyncio.get_running_loop().create_future()
+        if key is not None:
+            self._asking[key] = told
+        answer = None
+        try:
+            answer = await self._ask_in_turn(_Question(request, occasion.held), occasion)
+            return answer
+        finally:
+            if key is not None:
+                del self._asking[key]
+            told.set_result(answer)
+
+    async def _ask_in_turn(self, question: _Question, occasion: Occasion) -> GopherAgentElicitationResponse:
         self._questions.append(question)
         line = self._line if occasion.person is None else line_of(occasion.person)
         try:
