@@ -8,11 +8,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
-from .ecma_errors import PatternTimeout
+from .ecma_errors import PatternTimeout, PropertyUnknownHere
 from .ecma_names import library_name
 
-_REMEMBERED = 2_000  # characters, for each set
+_REMEMBERED = 500  # characters, for each set
 _LAST = 0x10FFFF
 
 Ranges = Iterable[tuple[int, int]]
@@ -70,46 +71,47 @@ class Members(dict[str, bool]):
 
 
 class _Property(Members):
-    """The characters of one Unicode property, as the `regex` library has them."""
+    """The characters of one Unicode property: those that a pattern of the `regex` library fits."""
 
-    def __init__(self, name: str, *, negated: bool) -> None:
-        import regex
-
+    def __init__(self, fitting: Any, *, negated: bool) -> None:
         super().__init__(negated=negated)
-        self._match = regex.compile(rf"\p{{{name}}}", regex.V0).match
+        self._fits = fitting.match
 
     def _holds(self, character: str) -> bool:
-        return self._match(character) is not None
+        return self._fits(character) is not None
 
 
 class _FoldedOtherwise(Members):
     """Changes_When_NFKC_Casefolded (UAX 44), which `regex` lacks: what NFKC_Casefold makes something else of."""
 
     def _holds(self, character: str) -> bool:
-        ignorable = property_members("Default_Ignorable_Code_Point", None, negated=False)
         folded = unicodedata.normalize("NFD", character)
         for _ in range(2):
             folded = unicodedata.normalize("NFKC", folded.casefold())
-        return "".join(one for one in folded if not (ignorable and ignorable[one])) != unicodedata.normalize(
-            "NFC", character
-        )
+        ignorable = _property("Default_Ignorable_Code_Point", False)
+        return "".join(one for one in folded if not ignorable[one]) != character
 
 
-@lru_cache(maxsize=200)
 def property_members(name: str, value: str | None, *, negated: bool) -> Members | None:
     """The set of `\\p{name=value}` or `\\p{name}`, negated for `\\P`; None: there is no such property.
 
-    Raises ValueError when ECMA-262 has it and the installed `regex` library has not.
+    Raises PropertyUnknownHere when ECMA-262 has it and the installed `regex` library has not.
     """
     called = library_name(name, value)
-    if called is None:
-        return None
+    return None if called is None else _property(called, negated)
+
+
+@lru_cache(maxsize=200)
+def _property(called: str, negated: bool) -> Members:
     if called == "Changes_When_NFKC_Casefolded":
         return _FoldedOtherwise(negated=negated)
+    import regex
+
     try:
-        return _Property(called, negated=negated)
-    except Exception as error:  # regex.error, without an import of it
-        raise ValueError(f"the installed regex library does not know \\p{{{called}}}; a newer one may") from error
+        return _Property(regex.compile(rf"\p{{{called}}}", regex.V0), negated=negated)
+    except regex.error as error:
+        known = f"the installed regex library does not know \\p{{{called}}}; a newer one may"
+        raise PropertyUnknownHere(known) from error
 
 
 def _merged(ranges: Ranges) -> tuple[list[int], list[int]]:

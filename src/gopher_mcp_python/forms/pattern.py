@@ -20,7 +20,7 @@ import re
 import threading
 from collections import OrderedDict
 
-from .ecma_errors import PatternError, PatternTimeout
+from .ecma_errors import PatternError, PatternTimeout, PropertyUnknownHere
 from .ecma_machine import search
 from .ecma_parse import MAX_NESTING, parse
 from .ecma_program import Program, build
@@ -118,6 +118,8 @@ def _compiled(source: str) -> Pattern:
         raise PatternError(f"a pattern of {len(source)} characters; at most {MAX_PATTERN} are read")
     try:
         return _read(source, unicode=True)
+    except PropertyUnknownHere:
+        raise  # without the flag \p would be a mere p
     except PatternError as refused:
         try:
             return _read(source, unicode=False)
