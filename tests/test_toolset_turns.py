@@ -12,7 +12,9 @@ import pytest
 from mcp import Client
 
 from gopher_mcp_python import GopherAgentElicitationRequest as Request
+from gopher_mcp_python import GopherAgentElicitationResponse as Response
 from gopher_mcp_python import McpToolset
+from gopher_mcp_python.forms import read_form
 from gopher_mcp_python.toolset import CallTimeoutError, ElicitationHandlerError, SessionLostError, ToolsetError
 from tests.support.toolset_places import (
     WITH_URLS,
@@ -105,6 +107,22 @@ def test_a_handler_sees_the_context_of_its_own_call(place: Place) -> None:
     place.run(body, elicitation_handler=as_the_user_is)
 
 
+@at(WITH_URLS, MODERN)
+def test_many_calls_at_once_get_their_own_answers(place: Place) -> None:
+    def schema(number: int) -> dict[str, Any]:
+        return {"type": "object", "properties": {"reason": {"type": "string", "default": f"reason {number}"}}}
+
+    def by_default(request: Request) -> Response:
+        return Response("accept", {"reason": read_form(request.requested_schema or {}).fields[0].default})
+
+    async def body(toolset: McpToolset) -> None:
+        calls = (toolset.call_tool(form_tool(place), {"schema": schema(number)}) for number in range(30))
+        told = [response["output"] for response in await asyncio.gather(*calls)]
+        assert told == [f'form: accept {{"reason": "reason {number}"}}' for number in range(30)]
+
+    place.run(body, elicitation_handler=by_default)
+
+
 # ---- time, withdrawal, failure -------------------------------------------------------------------------------------
 
 
@@ -151,6 +169,21 @@ def test_a_question_is_withdrawn_with_its_call(place: Place) -> None:
     place.run(body, elicitation_handler=handler)
     assert (len(handler.requests), handler.withdrawn) == (1, 1)
     assert "accept" not in place.scenario.actions()
+
+
+@at(WITH_URLS, MODERN)
+def test_closing_withdraws_what_is_asked(place: Place) -> None:
+    handler = Asked(never)
+
+    async def body(toolset: McpToolset) -> None:
+        calls = [asyncio.create_task(toolset.call_tool(url_tool(place))) for _ in range(2)]
+        await handler.wait_open()
+        await toolset.aclose()
+        for ended in await asyncio.gather(*calls, return_exceptions=True):
+            assert isinstance(ended, ToolsetError) or "cancel" in str(ended)
+
+    place.run(body, elicitation_handler=handler)
+    assert handler.withdrawn == 1 and "accept" not in place.scenario.actions()
 
 
 @at(WITH_URLS, transports=("http",))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import json
+import urllib.parse
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 
-from gopher_mcp_python import GopherAgentElicitationRequest
-from tests.support.toolset_servers import MODERN, VERSIONS, Place
+from gopher_mcp_python import GopherAgentElicitationRequest, McpToolset
+from tests.support.toolset_servers import BOTH, MODERN, VERSIONS, Place
 
 TRANSPORTS = ("memory", "http")
 # The handshake version whose servers may ask for URLs.
@@ -23,7 +25,7 @@ def at(*versions: str, transports: tuple[str, ...] = TRANSPORTS) -> pytest.MarkD
 
 @pytest.fixture(scope="module")
 def places() -> Iterator[dict[tuple[str, str], Place]]:
-    made = {(transport, version): Place(transport, version) for transport in TRANSPORTS for version in VERSIONS}
+    made = {(where, version): Place(where, version) for where in TRANSPORTS for version in (*VERSIONS, BOTH)}
     yield made
     for one in made.values():
         one.close()
@@ -79,3 +81,27 @@ def form_tool(place: Place) -> str:
 def url_tool(place: Place) -> str:
     """The tool that asks for a URL, in the way of the place's version."""
     return "input_required" if place.version == MODERN else "decline_aware"
+
+
+async def a_tool(toolset: McpToolset, name: str, arguments: dict[str, Any]) -> str:
+    return str((await toolset.call_tool(name, arguments))["output"])
+
+
+async def a_prompt(toolset: McpToolset, name: str, arguments: dict[str, Any]) -> str:
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
+    return str((await toolset.get_prompt(name, texts)).messages[0].content.text)  # type: ignore[union-attr]
+
+
+async def a_resource(toolset: McpToolset, name: str, arguments: dict[str, Any]) -> str:
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
+    uri = f"scenario://{name}?{urllib.parse.urlencode(texts)}"
+    return str((await toolset.read_resource(uri)).contents[0].text)  # type: ignore[union-attr]
+
+
+Way = Callable[[McpToolset, str, dict[str, Any]], Awaitable[str]]
+#: A request that may ask, be refused and be made again: all three do so alike.
+every_way = pytest.mark.parametrize("way", [a_tool, a_prompt, a_resource])
+
+
+def get(place: Place, way: Way, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> str:
+    return place.run(lambda toolset: way(toolset, name, arguments or {}), **options)

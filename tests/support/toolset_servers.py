@@ -27,15 +27,16 @@ from tests.support.mcp_server import PNG, Context, build_app, parse
 
 VERSIONS = ("2025-06-18", "2025-11-25", "2026-07-28")
 HANDSHAKE, MODERN = VERSIONS[:2], VERSIONS[2]
+BOTH = "both"  # a server of both generations, as those of the SDK are
 T = TypeVar("T")
 PICTURE = base64.b64encode(PNG).decode()
 
 
 class Scenario(mcp_server.Scenario):
-    """The scenario server at one protocol version, with prompts, resources and the tools below."""
+    """The scenario server at one protocol version (or BOTH), with prompts, resources and the tools below."""
 
     def __init__(self, version: str, base: str = "http://127.0.0.1:9", *options: str) -> None:
-        era = ["--era", "modern"] if version == MODERN else ["--era", "legacy", "--version", version]
+        era = {MODERN: ["--era", "modern"], BOTH: []}.get(version, ["--era", "legacy", "--version", version])
         super().__init__(parse([*era, *options]), base)
         self.version = version
         self.tools.update(MORE)

@@ -313,6 +313,8 @@ class Session:
         key = key_of(request)
         prompt = record.prompts.get(key)
         if prompt is None:
+            if self._closing.is_set():  # nobody is shown what is taken back at once
+                return GopherAgentElicitationResponse("cancel")
             self._forget_old(record)
             clocks = [record.clock] if record is not self._loose else [call.clock for call in self.calls]
             prompt = record.prompts[key] = Prompt(request, self._asker, clocks, occasion, record.context)
