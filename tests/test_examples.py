@@ -88,7 +88,7 @@ def test_servers_from_json(name: str, demo_url: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ["done", "cancel"])
-@pytest.mark.parametrize("name", ["custom_handler.py", "async_agent.py"])
+@pytest.mark.parametrize("name", ["custom_handler.py", "async_agent.py", "toolset.py"])
 def test_the_custom_handler_takes_its_answer_from_elsewhere(name: str, answer: str, demo_url: str) -> None:
     from gopher_mcp_python.demo.click import click
 
