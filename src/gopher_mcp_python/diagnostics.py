@@ -12,6 +12,8 @@ import warnings
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from . import sdk_version
+
 _PROBE = "from gopher_mcp_python.diagnostics import _probe; _probe()"
 _PROBE_SECONDS = 60
 _REINSTALL = "pip install --force-reinstall --no-deps gopher-mcp-python"
@@ -94,14 +96,16 @@ def _package() -> dict[str, Any]:
 
 
 def _embedded() -> dict[str, Any]:
-    from .sdk_version import NEEDED, trouble
+    reason = None
+    if not _has_sdk():
+        reason = "the package mcp is not installed"
+    elif (old := sdk_version.trouble()) is not None:
+        reason = f"it {old}"
+    return {"usable": reason is None, "mcp": _installed("mcp"), "reason": reason}
 
-    reason = remedy = None
-    if importlib.util.find_spec("mcp") is None:
-        reason, remedy = "the package mcp is not installed", "pip install --upgrade gopher-mcp-python"
-    elif (old := trouble()) is not None:
-        reason, remedy = f"it {old}", "pip install -U 'mcp>={}.{}'".format(*NEEDED)
-    return {"usable": reason is None, "mcp": _installed("mcp"), "reason": reason, "remedy": remedy}
+
+def _has_sdk() -> bool:
+    return importlib.util.find_spec("mcp") is not None
 
 
 def _installed(distribution: str) -> str | None:
@@ -304,7 +308,7 @@ def _remedy(engine: str | None, requested: str, native: dict[str, Any], embedded
     if engine is None and requested not in ("auto", "native", "embedded"):
         return "unset GOPHER_MCP_ENGINE"
     if engine is None and not embedded["usable"] and requested != "native":
-        return str(embedded["remedy"])
+        return sdk_version.REMEDY if _has_sdk() else "pip install --upgrade gopher-mcp-python"
     if engine == "native" or requested == "embedded" or (native["package"] is None and not native["overridden_by"]):
         return None if engine else "unset GOPHER_MCP_ENGINE"
     remedy: str | None = native["remedy"]

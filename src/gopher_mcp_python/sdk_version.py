@@ -12,9 +12,11 @@ from contextlib import contextmanager
 
 from .errors import AgentError
 
-__all__ = ["NEEDED", "needed_for", "trouble"]
+__all__ = ["NEEDED", "REMEDY", "needed_for", "trouble"]
 
 NEEDED = (2, 3)
+_WANTED = ".".join(map(str, NEEDED))
+REMEDY = f"pip install -U 'mcp>={_WANTED}'"
 _PACKAGES = frozenset(("mcp", "mcp_types", "httpx2"))
 
 
@@ -22,15 +24,14 @@ def trouble() -> str | None:
     """Why the installed SDK can't be used by what needs the second generation; None: it can."""
     from importlib import metadata
 
-    wanted = ".".join(map(str, NEEDED))
     try:
         version = metadata.version("mcp")
     except metadata.PackageNotFoundError:
-        return f"needs mcp {wanted} or newer, and none is installed: pip install 'mcp>={wanted}'"
+        return f"needs mcp {_WANTED} or newer, and none is installed: {REMEDY}"
     found = re.match(r"(\d+)\.(\d+)", version)
     if found is not None and (int(found[1]), int(found[2])) >= NEEDED:
         return None
-    return f"needs mcp {wanted} or newer; {version} is installed: pip install -U 'mcp>={wanted}'"
+    return f"needs mcp {_WANTED} or newer; {version} is installed: {REMEDY}"
 
 
 @contextmanager
