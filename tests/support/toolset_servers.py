@@ -77,9 +77,13 @@ class Scenario(mcp_server.Scenario):
     # ---- more of the protocol ------------------------------------------------------------------------------------
 
     async def gate(self, ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
-        """A tool named raw_result answers with its arguments, as they are: nothing of the SDK shapes them."""
+        """A tool named raw_result answers with its argument, as it is: nothing of the SDK shapes it. What that asks
+        for comes back as the text of the next result, as it is."""
         if ctx.method == "tools/call" and (ctx.params or {}).get("name") == "raw_result":
-            return ctx.params["arguments"]["result"]
+            if "inputResponses" not in ctx.params:
+                return ctx.params["arguments"]["result"]
+            text = json.dumps(ctx.params["inputResponses"])
+            return {"content": [{"type": "text", "text": text}], "resultType": "complete"}
         return await super().gate(ctx, call_next)
 
     async def list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
