@@ -21,6 +21,8 @@ from gopher_mcp_python.toolset import ElicitationHandlerError, ToolsetError
 from tests.support.toolset_places import WITH_URLS, Asked, at, place, places
 from tests.support.toolset_servers import MODERN, Place
 
+# Each way of asking and each transport once: the rest makes no difference to a form.
+both_ways = pytest.mark.parametrize("place", [("http", WITH_URLS), ("memory", MODERN)], indirect=True, ids="-".join)
 STRING: dict[str, Any] = {"type": "string"}
 ODD_NAMES = ("__proto__", "__class__", "class", "", "a b", "a.b", "constructor", "é\u2028", "0")
 PRIORITY = {"type": "string", "enum": ["low", "high"]}
@@ -51,7 +53,7 @@ def filled_in(place: Place, schema: Any, content: Any) -> Any:
     return answer["content"]
 
 
-@at(WITH_URLS, MODERN)
+@both_ways
 @pytest.mark.parametrize(
     ("schema", "content", "sent"),
     [
@@ -86,7 +88,8 @@ def filled_in(place: Place, schema: Any, content: Any) -> Any:
         pytest.param(form(s={**STRING, "pattern": r"^\p{L}+$"}), {"s": "Žluť"}, {"s": "Žluť"}, id="pattern of letters"),
         pytest.param(
             form(d={**STRING, "format": "date"}, t={**STRING, "format": "date-time"}),
-            {"d": "2028-02-29", "t": "2026-01-31T10:00:00Z"}, {"d": "2028-02-29", "t": "2026-01-31T10:00:00Z"}, id="dates",
+            {"d": "2028-02-29", "t": "2026-01-31T10:00:00Z"}, {"d": "2028-02-29", "t": "2026-01-31T10:00:00Z"},
+            id="dates",
         ),
         pytest.param(form(x={**STRING, "format": "zebra"}), {"x": "?"}, {"x": "?"}, id="unknown format"),
         pytest.param(form(x={**STRING, "maxLength": 2}), {"x": "😀😀"}, {"x": "😀😀"}, id="characters"),
@@ -97,7 +100,7 @@ def test_what_is_sent_of_an_answer(place: Place, schema: Any, content: Any, sent
     assert json.dumps(received) == json.dumps(sent)
 
 
-@at(WITH_URLS, MODERN)
+@both_ways
 @pytest.mark.parametrize(
     ("field", "value"),
     [

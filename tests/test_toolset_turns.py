@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +17,15 @@ from gopher_mcp_python import GopherAgentElicitationRequest as Request
 from gopher_mcp_python import GopherAgentElicitationResponse as Response
 from gopher_mcp_python import McpToolset
 from gopher_mcp_python.forms import read_form
-from gopher_mcp_python.toolset import CallTimeoutError, ElicitationHandlerError, SessionLostError, ToolsetError
+from gopher_mcp_python.toolset import (
+    CallTimeoutError,
+    ElicitationHandlerError,
+    HttpConnection,
+    SessionLostError,
+    StdioConnection,
+    ToolsetError,
+)
+from tests.support.servers import McpServer
 from tests.support.toolset_places import (
     WITH_URLS,
     Asked,
@@ -26,7 +36,7 @@ from tests.support.toolset_places import (
     places,
     url_tool,
 )
-from tests.support.toolset_servers import MODERN, VERSIONS, Place
+from tests.support.toolset_servers import MODERN, VERSIONS, Place, using
 
 META = {"example.com/trace": {"id": 7, "tags": ["a", None]}}
 
@@ -72,6 +82,28 @@ def test_a_person_is_asked_one_thing_at_a_time_by_all_toolsets(place: Place, per
 
     place.run(body, elicitation_handler=handler, person=first)
     assert handler.most_open == (1 if first == second else 2)
+
+
+@at(WITH_URLS, MODERN)
+def test_one_toolset_serves_several_people(place: Place) -> None:
+    """Whom a call is for is said with the call: Ada is asked one thing at a time, and Bob meanwhile."""
+    met = asyncio.Event()
+
+    async def wait(request: Request) -> str:
+        if handler.open == 2:
+            met.set()
+        await met.wait()
+        return "accept"
+
+    handler = Asked(wait)
+
+    async def body(toolset: McpToolset) -> None:
+        people = ["ada", "ada", "ada", "bob"]
+        responses = await asyncio.gather(*(toolset.call_tool(url_tool(place), person=person) for person in people))
+        assert all(response["output"].endswith("accept") for response in responses)
+
+    place.run(body, elicitation_handler=handler)
+    assert handler.most_open == 2
 
 
 @at(WITH_URLS, MODERN)
@@ -192,6 +224,25 @@ def test_a_question_is_withdrawn_when_its_stream_dies(place: Place) -> None:
     with pytest.raises(SessionLostError, match="not known whether the tool ran"):
         place.text("dropped", elicitation_handler=handler)
     assert handler.withdrawn == 1 and place.scenario.runs() == ["dropped"]
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http", "sse"])
+def test_a_question_is_withdrawn_when_its_server_dies(transport: str, server_with: Callable[..., McpServer]) -> None:
+    handler = Asked(never)
+    if transport == "stdio":
+        connection: Any = StdioConnection(sys.executable, ("-m", "tests.support.mcp_server", "--stdio"), cwd=".")
+    else:
+        url = server_with().url
+        connection = url if transport == "http" else HttpConnection(url.replace("/mcp", "/sse"), transport="sse")
+
+    async def body(toolset: McpToolset) -> None:
+        with pytest.raises(SessionLostError, match="not called again"):
+            await toolset.call_tool("dies")
+        while handler.open:
+            await asyncio.sleep(0.005)
+
+    using(connection, body, elicitation_handler=handler)
+    assert handler.withdrawn == 1
 
 
 def _broken(request: Request) -> str:

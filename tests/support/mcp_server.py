@@ -471,6 +471,12 @@ async def dropped(s: Scenario, ctx: Context, arguments: dict[str, Any], params: 
     return f"action: {await s.elicit_url(ctx, 'dropped')}"
 
 
+async def dies(s: Scenario, ctx: Context, arguments: dict[str, Any], params: Any) -> Any:
+    """Its process ends while the question is open."""
+    asyncio.get_running_loop().call_later(0.1, os._exit, 1)
+    return f"action: {await s.elicit_url(ctx, 'dies')}"
+
+
 async def tool_error(s: Scenario, ctx: Context, arguments: dict[str, Any], params: Any) -> Any:
     return _text("the tool failed: no such label", is_error=True)
 
@@ -549,6 +555,7 @@ TOOLS: dict[str, Tool] = {
     "withhold": (withhold, "Keeps its stream open after the answer.", {}),
     "get_stream": (get_stream, "Asks on the session's own stream.", {}),
     "dropped": (dropped, "Loses its stream while the question is open.", {}),
+    "dies": (dies, "Ends with its server while the question is open.", {}),
     "tool_error": (tool_error, "Fails as a tool.", {}),
     "protocol_error": (protocol_error, "Fails as a request.", {}),
     "images": (images, "Answers with text, an image and a link.", {}),
