@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         GopherAgentTokenStore,
     )
     from .server_config import ServerConfig, ServerConfigRoute
+    from .streaming import GopherAgentAsyncStream, GopherAgentStream
 
 __version__ = "0.2.0"
 
@@ -62,6 +63,7 @@ __all__ = [
     "ElicitationWarning",
     "FileTokenStore",
     "GopherAgent",
+    "GopherAgentAsyncStream",
     "GopherAgentConfig",
     "GopherAgentConfigBuilder",
     "GopherAgentCreateOptions",
@@ -73,6 +75,7 @@ __all__ = [
     "GopherAgentEvent",
     "GopherAgentOAuthOptions",
     "GopherAgentRuntimeOptions",
+    "GopherAgentStream",
     "GopherAgentTokenRecord",
     "GopherAgentTokenStore",
     "KeyringTokenStore",
@@ -130,6 +133,7 @@ _HOMES = {
         "GopherAgentTokenStore",
     ),
     "server_config": ("ServerConfig", "ServerConfigRoute"),
+    "streaming": ("GopherAgentAsyncStream", "GopherAgentStream"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 #: Modules that the published package imports with itself, so that `gopher_mcp_python.agent` works without an import.

@@ -11,18 +11,21 @@ from .authorization_text import url_to_ask_for
 from .awaiting import as_coroutine, on_a_thread
 from .elicitation import GopherAgentElicitationRequest
 from .elicitor import ask_now
-from .errors import AgentError, TimeoutError
+from .errors import AgentError
 from .exiting import stand_still
 from .lifetime import Life
 from .making import Made, factory_of, make
-from .result import AgentResult, AgentResultStatus
-from .runs import checked_run, is_inside, running, with_cause
-from .turns import Line
+from .run_events import COMPLETED
+from .runs import checked_run, failed_result, is_inside, result_of, running, with_cause
+from .turns import Line, Place
 
 if TYPE_CHECKING:
     from .config import GopherAgentConfig
     from .engines.base import EngineName, Factory, RunOutcome
+    from .result import AgentResult
+    from .run_events import Sink
     from .runtime_options import CreateOptionsInput
+    from .streaming import GopherAgentAsyncStream, GopherAgentStream
 
 __all__ = ["GopherAgent"]
 
@@ -145,18 +148,40 @@ class GopherAgent:
     def run_detailed(self, query: str, timeout_ms: int = _DEFAULT_TIMEOUT_MS) -> AgentResult:
         """Like `run`, but failures come back as a result and not as an exception."""
         try:
-            outcome = self._run(query, timeout_ms)
+            return result_of(self._run(query, timeout_ms))
         except AgentError as error:
-            timed_out = isinstance(error, TimeoutError)
-            status = AgentResultStatus.TIMEOUT if timed_out else AgentResultStatus.ERROR
-            return AgentResult("", status, error_message=error.message, elicitation_cause=error.elicitation_cause)
-        return AgentResult(
-            outcome.text,
-            AgentResultStatus.SUCCESS,
-            outcome.iterations,
-            outcome.tokens,
-            elicitation_cause=outcome.elicitation_cause,
-        )
+            return failed_result(error)
+
+    def run_stream(self, query: str, timeout_ms: int = _DEFAULT_TIMEOUT_MS) -> GopherAgentStream:
+        """Starts a query and returns an iterator over its events, which ends with `run_completed`.
+
+        The run is carried out on a thread of its own and waits for nobody who iterates. Its failure is raised by the
+        iterator, as `run` raises it; `result` and `text` of the iterator are the answer. Leaving it early (`break`,
+        `close()`, the end of its `with` statement, Ctrl-C, dropping it) answers what is being asked with cancel and
+        ends the run. Handlers run on helper threads. Runs of one agent are done one after another.
+        """
+        from .streaming import GopherAgentStream
+
+        return GopherAgentStream(*self._streamed(query, timeout_ms))
+
+    def run_stream_async(self, query: str, timeout_ms: int = _DEFAULT_TIMEOUT_MS) -> GopherAgentAsyncStream:
+        """`run_stream` for a task of asyncio or trio: returns an async iterator. A task that is cancelled while it
+        waits for an event ends the run. Raises AgentError where no event loop runs."""
+        from .streaming import GopherAgentAsyncStream
+        from .telling import over_here
+
+        over_here()
+        return GopherAgentAsyncStream(*self._streamed(query, timeout_ms))
+
+    def _streamed(self, query: str, timeout_ms: int) -> tuple[Callable[[Sink], RunOutcome], Place]:
+        place = self._line.join()
+
+        def in_turn(sink: Sink) -> RunOutcome:
+            if not is_inside(self):
+                place.wait()
+            return self._run(query, timeout_ms, sink)
+
+        return in_turn, place
 
     async def run_async(self, query: str, timeout_ms: int = _DEFAULT_TIMEOUT_MS) -> str:
         """Runs a query on a thread of its own and returns the answer; see `run` for `timeout_ms` and what it raises.
@@ -180,13 +205,16 @@ class GopherAgent:
 
         return await on_a_thread(in_turn, place=place)
 
-    def _run(self, query: str, timeout_ms: int) -> RunOutcome:
+    def _run(self, query: str, timeout_ms: int, sink: Sink | None = None) -> RunOutcome:
         try:
-            return self._run_and_tell(query, timeout_ms)
+            with self._elicitor.events.run(sink) as events:
+                outcome = self._run_and_find_cause(query, timeout_ms)
+                events.end(COMPLETED, outcome.text, outcome.iterations)
+                return outcome
         finally:
             stand_still()
 
-    def _run_and_tell(self, query: str, timeout_ms: int) -> RunOutcome:
+    def _run_and_find_cause(self, query: str, timeout_ms: int) -> RunOutcome:
         limit = checked_run(query, timeout_ms)
         with running(self, self._life.engine), self._elicitor.during_run():
             try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -13,6 +12,7 @@ from typing import Any, Literal, Protocol
 from . import stopping
 from .answered import AnsweredOnce, key_of
 from .answers import ACCEPT, ACTION_OF, CANCEL, CODE_OF, DECLINE, Answer, answer_of, wait_of
+from .asking import Asking
 from .elicitation import (
     GopherAgentElicitationOptions,
     GopherAgentElicitationRequest,
@@ -20,7 +20,9 @@ from .elicitation import (
 )
 from .ffi._bridge import InlineAnswer
 from .handlers.watch import Watch, deadline_after
+from .lone import LoneRequest
 from .redaction import redact_url, redacted_error
+from .run_events import AgentEvents
 
 __all__ = ["Elicitor", "Pending", "ask_now", "fixed_action_of"]
 
@@ -53,6 +55,7 @@ class Elicitor:
         modes: what may be declared to servers.
         explicit: whether the caller gave elicitation options.
         inline_answer: takes a request, returns 1, 2 or 3; never raises. Made once, since it is on the fastest path.
+        events: tells what is asked and answered.
     """
 
     inline_answer: Callable[[GopherAgentElicitationRequest], int]
@@ -74,6 +77,8 @@ class Elicitor:
         self._cause: BaseException | None = None
         self._interrupt: BaseException | None = None
         self._answered = AnsweredOnce()
+        self.events = AgentEvents()
+        self._asking: dict[int, Asking] = {}  # by the id of the pending request: those that a handler has
         self._runs = 0  # under way
         self._prompted: list[str] = []  # ids of requests that a person has before them
         self._finished: set[str] = set()  # those of them that the server has called complete
@@ -91,12 +96,9 @@ class Elicitor:
         outside = self._runs == 0 or bool(getattr(pending, "outside_call", False))
         with self._answered.turn(key_of(request), pending.is_open, outside=outside) as record:
             if record.known is None:
-                try:
-                    record.decided = self._decide(pending)
-                except (KeyboardInterrupt, SystemExit):
-                    pending.answer(CANCEL)
-                    raise
-                counted = pending.answer(*record.decided)
+                with self._asked(pending) as asking:
+                    record.decided = self._decide(pending, asking)
+                    counted = asking.settle(pending, record.decided)
                 record.keep = counted
             else:
                 counted = pending.answer(*record.known)
@@ -113,6 +115,27 @@ class Elicitor:
         )
         thread.start()
         return thread
+
+    def inline_told(self, request: GopherAgentElicitationRequest) -> int:
+        """`inline_answer`, with its events. May raise what no `Exception` is, from an event's callback."""
+        if not self.events.heard:
+            return self.inline_answer(request)
+        asking = self.events.asking(request, None)
+        code = self.inline_answer(request)
+        asking.ended(ACTION_OF[code], how="policy")
+        return code
+
+    def ended(self, pending: Pending, action: str = "cancel") -> None:
+        """For engines: this request, which a handler may have, has its answer. Idempotent."""
+        asking = self._asking.pop(id(pending), None)
+        if asking is not None:
+            asking.ended(action)
+
+    def gone(self, pending: Pending) -> None:
+        """For engines: nobody waits for this one any more, though a handler still has it. Idempotent."""
+        asking = None if getattr(pending, "is_told_by_asker", False) else self._asking.get(id(pending))
+        if asking is not None:
+            asking.end_if_gone()
 
     def completed(self, elicitation_id: str) -> None:
         """The server says that this sign-in is complete: its prompt ends with accept, without Enter. Unknown and
@@ -161,20 +184,41 @@ class Elicitor:
             return "fixed"
         return "inline" if getattr(self._custom, "gopher_non_blocking", False) else "handed_over"
 
-    def _decide(self, pending: Pending) -> Answer:
+    @contextmanager
+    def _asked(self, pending: Pending) -> Iterator[Asking]:
+        """A handler has it from now on. KeyboardInterrupt and SystemExit answer cancel and pass."""
+        asking = self.events.asking(pending.request, pending)
+        self._asking[id(pending)] = asking
+        try:
+            yield asking
+        except (KeyboardInterrupt, SystemExit):
+            pending.answer(CANCEL)
+            asking.ended("cancel", how="withdrawn")
+            raise
+        finally:
+            if asking.told:  # else the asker tells when it goes on
+                self._asking.pop(id(pending), None)
+
+    def _decide(self, pending: Pending, asking: Asking) -> Answer:
         request = pending.request
         if _log.isEnabledFor(logging.DEBUG):
             with suppress(Exception):
                 _log.debug("elicitation request: %s", _summary(request))
+        asking.how = "policy"
         if self.fixed_action is not None:
             return CODE_OF[self.fixed_action], None
         if request.mode in ("url", "form") and request.mode not in self.modes:
             return DECLINE, None
+        asking.how = None
         if self._custom is None:
-            return CODE_OF[self._ask_person(pending)], None
-        return self._run_handler(self._custom, request, held=bool(getattr(pending, "held", False)))
+            answer: Answer = (CODE_OF[self._ask_person(pending, asking)], None)
+        else:
+            held = bool(getattr(pending, "held", False))
+            answer = self._run_handler(self._custom, request, asking, held=held)
+        asking.how = asking.how or ("policy" if self.mode == "inline" else "person")
+        return answer
 
-    def _ask_person(self, pending: Pending) -> str:
+    def _ask_person(self, pending: Pending, asking: Asking) -> str:
         from .elicitation_runtime import default_prompt
 
         request, identity = pending.request, pending.request.elicitation_id
@@ -187,8 +231,11 @@ class Elicitor:
             on_shown=lambda: self._prompt_shown(identity),
         )
         try:
-            return default_prompt(self._open_browser).ask(request, watch)
+            action = default_prompt(self._open_browser).ask(request, watch)
+            asking.how = "timeout" if action == "cancel" and watch.ran_out() else "person"
+            return action
         except Exception as error:  # a broken stream, a full disk behind stderr: the server must get its answer
+            asking.how = "error"
             self._failed(error)
             return "cancel"
         finally:
@@ -208,7 +255,7 @@ class Elicitor:
                 self._finished.discard(identity)
 
     def _run_handler(
-        self, handler: Callable[[Any], object], request: GopherAgentElicitationRequest, *, held: bool
+        self, handler: Callable[[Any], object], request: GopherAgentElicitationRequest, asking: Asking, *, held: bool
     ) -> Answer:
         try:
             result = handler(request)
@@ -218,6 +265,7 @@ class Elicitor:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # also what is no Exception (a cancelled task's): the server must get its answer
+            asking.how = "error"
             self._failed(error)
             return CANCEL, None
 
@@ -257,7 +305,7 @@ class Elicitor:
 
     def _inline_slowly(self, request: GopherAgentElicitationRequest) -> int:
         """For a caller that has no pending request: the same rules, one request, an action code."""
-        lone = _Lone(request, self.timeout_ms)
+        lone = LoneRequest(request, self.timeout_ms)
         self._answer_quietly(lone)
         return lone.code
 
@@ -275,46 +323,11 @@ class Elicitor:
             return CANCEL
 
 
-class _Lone:
-    """A request that nobody else waits for."""
-
-    def __init__(
-        self, request: GopherAgentElicitationRequest, timeout_ms: int, wanted: Callable[[], bool] = lambda: True
-    ) -> None:
-        self.request = request
-        self._wanted = wanted
-        self.code = CANCEL
-        self.content: Mapping[str, Any] | None = None
-        self._deadline = deadline_after(timeout_ms)
-        self._done = threading.Event()
-
-    def answer(self, action: int | str, content: Mapping[str, Any] | None = None) -> bool:
-        if not self.is_open():
-            return False
-        self.code = CODE_OF[action] if isinstance(action, str) else action
-        self.content = content
-        self._done.set()
-        return True
-
-    def is_open(self) -> bool:
-        return not self._done.is_set() and self._wanted() and self.remaining_ms() != 0
-
-    def remaining_ms(self) -> int | None:
-        if self._deadline is None:
-            return None
-        return max(0, round((self._deadline - time.monotonic()) * 1000))
-
-    def wait(self) -> None:
-        """Until it is answered, its time is up or it is not wanted any more."""
-        while self.is_open():
-            self._done.wait(0.05)
-
-
 def ask_now(elicitor: Elicitor, request: GopherAgentElicitationRequest, wanted: Callable[[], bool]) -> str:
     """Puts a request of our own (not a server's) to the agent's handler, by the same rules, while it is `wanted` and
     not called off. Returns the action word."""
     stop = stopping.CURRENT.get()
-    lone = _Lone(request, elicitor.timeout_ms, lambda: wanted() and not (stop is not None and stop.is_set()))
+    lone = LoneRequest(request, elicitor.timeout_ms, lambda: wanted() and not (stop is not None and stop.is_set()))
     if elicitor.needs_helper or stop is not None:
         elicitor.answer_on_helper(lone)
         lone.wait()

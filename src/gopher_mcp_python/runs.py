@@ -9,14 +9,15 @@ from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from .errors import AgentError
+from .errors import AgentError, TimeoutError
 from .making import is_sendable
+from .result import AgentResult, AgentResultStatus
 
 if TYPE_CHECKING:
     from .agent import GopherAgent
     from .engines.base import RunOutcome
 
-__all__ = ["checked_run", "is_inside", "running", "with_cause"]
+__all__ = ["checked_run", "failed_result", "is_inside", "result_of", "running", "with_cause"]
 
 _LONGEST_MS = 10**15  # more than any clock of an engine takes
 
@@ -69,6 +70,23 @@ def checked_run(query: object, timeout_ms: object) -> int:
     if not isinstance(timeout_ms, (int, float)) or (isinstance(timeout_ms, float) and not isfinite(timeout_ms)):
         raise AgentError("Query execution failed: timeout_ms must be a number of milliseconds; 0 means no limit")
     return max(0, int(min(timeout_ms, _LONGEST_MS))) or int(timeout_ms > 0)
+
+
+def result_of(outcome: RunOutcome) -> AgentResult:
+    """What `run_detailed` returns for a run that ended well."""
+    return AgentResult(
+        outcome.text,
+        AgentResultStatus.SUCCESS,
+        outcome.iterations,
+        outcome.tokens,
+        elicitation_cause=outcome.elicitation_cause,
+    )
+
+
+def failed_result(error: AgentError) -> AgentResult:
+    """What `run_detailed` returns for one that failed."""
+    status = AgentResultStatus.TIMEOUT if isinstance(error, TimeoutError) else AgentResultStatus.ERROR
+    return AgentResult("", status, error_message=error.message, elicitation_cause=error.elicitation_cause)
 
 
 def with_cause(outcome: RunOutcome, cause: BaseException) -> RunOutcome:

@@ -52,10 +52,8 @@ class LoopAsker:
     ) -> GopherAgentElicitationResponse:
         self.asked = True
         elicitor = self._elicitor
-        if elicitor.mode == "fixed" and elicitor.fixed_action is not None:
-            return GopherAgentElicitationResponse(elicitor.fixed_action)
-        if elicitor.mode == "inline" and request.mode != "form" and not occasion.held:
-            return GopherAgentElicitationResponse(_ACTIONS[elicitor.inline_answer(request)])
+        if elicitor.mode == "fixed" or (elicitor.mode == "inline" and request.mode != "form" and not occasion.held):
+            return GopherAgentElicitationResponse(_ACTIONS[elicitor.inline_told(request)])
         pending = LoopPending(
             request,
             elicitor.timeout_ms,
@@ -65,7 +63,13 @@ class LoopAsker:
         )
         if elicitor.mode == "inline" or self._call is None or not self._call.offer(pending):
             self.hand_to_helper(pending)
-        return await pending.response()
+        action = "cancel"
+        try:
+            response = await pending.response()
+            action = response.action
+            return response
+        finally:
+            elicitor.ended(pending, action)
 
     def hand_to_helper(self, pending: LoopPending) -> None:
         """For a question that no waiting thread can take: a thread of its own, in the current context."""

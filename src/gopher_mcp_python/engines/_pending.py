@@ -23,6 +23,8 @@ class LoopPending:
         held: an accepted page is to be finished before the answer is given.
     """
 
+    is_told_by_asker = True  # who awaits `response` tells what it came to, before anything that comes of it
+
     def __init__(
         self,
         request: GopherAgentElicitationRequest,

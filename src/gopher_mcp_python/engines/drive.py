@@ -99,4 +99,7 @@ class _Desk:
         """A helper whose request is over (its deadline passed) no longer holds up the next one."""
         if self._helper is None or self._helped is None:
             return False
-        return self._helper.is_alive() and self._helped.is_open()
+        if self._helped.is_open():
+            return self._helper.is_alive()
+        self._elicitor.gone(self._helped)
+        return False

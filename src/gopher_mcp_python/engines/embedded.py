@@ -78,6 +78,7 @@ class EmbeddedAgent:
     def __init__(self, spec: CreateSpec, provider: Provider, toolsets: list[Toolset]) -> None:
         hush()
         self._spec = spec
+        spec.elicitor.events.on_event = spec.options.on_event
         self._provider = provider
         self._toolsets = toolsets
         self._tools = Tools([])
@@ -95,14 +96,14 @@ class EmbeddedAgent:
 
     def run(self, query: str, timeout_ms: int) -> RunOutcome:
         """See `EngineAgent.run`. AgentError also on the agent's own loop, and in a forked child."""
-        run = Run(next(_run_ids), query, self._provider, self._tools, self._spec.options.on_event)
+        run = Run(next(_run_ids), query, self._provider, self._tools)
 
         async def main(call: LoopCall) -> RunOutcome:
             async with self._turn:
                 with self._asker.serving(call), counting(call.clock):
                     self._asker.asked = False
                     call.clock.start()
-                    return await run.carry_out(self._asker)
+                    return await run.carry_out(self._asker, self._spec.elicitor.events.turn())
 
         outcome = self._wait(main, timeout_ms, "the run")
         return cast(RunOutcome, outcome)

@@ -71,7 +71,8 @@ class NativeAgent:
         self._pid = os.getpid()
         self._released = False
         self._handle: _bridge.AgentHandle | None = None  # none before the first and after a retired one
-        self._host = Recorder(spec.elicitor, spec.options.on_event)
+        self._host = Recorder(spec.elicitor)
+        spec.elicitor.events.on_event = spec.options.on_event
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -129,15 +130,15 @@ class NativeAgent:
             self._tokens.obtain(self._refuse_unusable)
         self._options = _native_options(self._loaded, spec, self._tokens)
         began = time.monotonic()
-        self._host = Recorder(self._elicitor, spec.options.on_event)
+        self._host = Recorder(self._elicitor)
         elicitation = self._options is not None and self._options.elicitation
         handle = _bridge.AgentHandle(
             self._loaded.library,
             self._host,
-            answer=self._elicitor.mode if elicitation else "fixed",
+            answer=_answer_mode(self._elicitor) if elicitation else "fixed",
             fixed_action=self._elicitor.fixed_action or "cancel",
             limit_ms=self._limit_ms,
-            wants_events=spec.options.on_event is not None or elicitation or self._tokens is not None,
+            wants_events=True,  # a stream may be opened later
             server=spec.server,
         )
         self._handle = handle
@@ -235,6 +236,11 @@ def _refuse_or_tell(loaded: LoadedLibrary, spec: CreateSpec) -> None:
             'engine="embedded"'
         )
     _log.debug("libgopher-orch %s has no elicitation support; the agent is made without it", loaded.version)
+
+
+def _answer_mode(elicitor: Elicitor) -> Literal["inline", "handed_over"]:
+    """A fixed answer goes through Python, too: it is told like any other."""
+    return "handed_over" if elicitor.mode == "handed_over" else "inline"
 
 
 def _limit(elicitor: Elicitor, supports_elicitation: bool) -> int:

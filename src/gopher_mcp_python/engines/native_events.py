@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..events import EVENT_KINDS, GopherAgentEvent
-from ..redaction import redacted_error
+from ..events import NATIVE_EVENT_KINDS
 from .base import RunOutcome
 
 if TYPE_CHECKING:
     from ..elicitor import Elicitor
-    from ..events import EventHandler
     from ..ffi import _bridge
+    from ..run_events import RunEvents
 
 __all__ = ["Recorder"]
-
-_log = logging.getLogger("gopher_mcp_python.native")
 
 
 class Recorder:
@@ -29,24 +25,26 @@ class Recorder:
         tool_failed: whether a tool of the run ended in an error, its own or its server's refusal.
     """
 
-    def __init__(self, elicitor: Elicitor, on_event: EventHandler | None) -> None:
-        self.inline_answer: Callable[[_bridge.ElicitationRequest], int] = elicitor.inline_answer
+    def __init__(self, elicitor: Elicitor) -> None:
+        self.inline_answer: Callable[[_bridge.ElicitationRequest], int] = elicitor.inline_told
         self._elicitor = elicitor
-        self._on_event = on_event
+        self._run: RunEvents | None = None
         self._called: list[str] = []
         self._last_text: str | None = None
         self.tool_failed = False
 
     def begin(self) -> None:
-        """A run begins: what is kept is of this run alone."""
+        """A run begins, in its caller's context: what is kept is of this run alone."""
+        self._run = self._elicitor.events.turn()
         self._called, self._last_text, self.tool_failed = [], None, False
 
     def event(self, kind: int, run_id: int, iteration: int, json_text: str | None) -> None:
         """On a thread of the bridge or of the library's own, in the context of who called run()."""
-        if not 1 <= kind <= len(EVENT_KINDS):
+        if not 1 <= kind <= len(NATIVE_EVENT_KINDS):
             return
-        name = EVENT_KINDS[kind - 1]
-        if self._on_event is None and name not in ("tool_dispatched", "tool_result"):
+        name = NATIVE_EVENT_KINDS[kind - 1]
+        heard = self._run is not None and self._run.heard
+        if not heard and name not in ("tool_dispatched", "tool_result"):
             return
         data = _parsed(json_text)
         if name == "tool_dispatched":
@@ -57,12 +55,8 @@ class Recorder:
         self.tell(name, run_id, iteration, data)
 
     def tell(self, name: str, run_id: int, iteration: int, data: dict[str, Any]) -> None:
-        if self._on_event is None:
-            return
-        try:
-            self._on_event(GopherAgentEvent(name, run_id, iteration, data))
-        except Exception as error:  # an observer's failure is not the run's
-            _log.warning("on_event failed for %s: %s: %s", name, type(error).__name__, redacted_error(error))
+        if self._run is not None:
+            self._run.tell(name, run_id, iteration, data)
 
     def unattended(self, pending: _bridge.PendingRequest) -> None:
         """A request while nobody waits for a call of this agent (the server's GET stream, between runs)."""

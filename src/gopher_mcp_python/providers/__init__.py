@@ -39,17 +39,24 @@ class ProviderRun(Protocol):
     """What a provider has to work with: the query, the tools, and the means to call and to tell."""
 
     query: str
-    tokens: int
 
     @property
     def tools(self) -> list[ToolSpec]: ...
 
     def begin_iteration(self) -> None: ...
 
-    def end_iteration(self) -> None: ...
+    def end_iteration(self, transition: str = "final") -> None:
+        """Before its tools are called: "tool_call", or "final"."""
+
+    def spend(self, prompt_tokens: int, completion_tokens: int) -> None: ...
 
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any], *, errors_as_text: bool = False
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        errors_as_text: bool = False,
+        call_id: str | None = None,
     ) -> ToolAnswer: ...
 
     def tell(self, kind: str, **data: Any) -> None: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -11,10 +12,12 @@ from typing import Any, ClassVar
 
 from ..errors import AgentError, ApiKeyError, ConnectionError, TimeoutError
 from ..redaction import redact_text
-from . import MAX_ITERATIONS, ToolSpec
+from . import MAX_ITERATIONS, ProviderRun, ToolSpec
 
 # What both vendors take as a tool's name; MCP servers may use dots, slashes and more.
 _LONGEST_NAME = 64
+# Anthropic's reasons to stop, in the words that the vendor's library has for both.
+_REASONS = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -37,6 +40,31 @@ class ModelProvider:
     async def aclose(self) -> None:
         if self._client is not None:
             await self._client.close()
+
+
+class Turn:
+    """One turn of a model, told as the vendor's library tells it (docs/events.md)."""
+
+    def __init__(self, run: ProviderRun, *, provider: str, model: str, messages: int, max_tokens: int = 0) -> None:
+        self._run, self._model = run, model
+        self._began = time.monotonic()
+        run.tell("llm_request", provider=provider, model=model, messages=messages, max_tokens=max_tokens)
+
+    def told(self, text: str, calls: Sequence[tuple[str, str, Any]], reason: object, usage: tuple[int, int]) -> None:
+        """`calls`: id, name and arguments of each. `usage`: tokens of the prompt and of the completion."""
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if calls:
+            message["tool_calls"] = [{"id": one, "name": name, "arguments": given} for one, name, given in calls]
+        prompt, completion = usage
+        self._run.spend(prompt, completion)
+        self._run.tell(
+            "llm_response",
+            model=self._model,
+            assistant_message=message,
+            finish_reason=_REASONS.get(str(reason), reason),
+            duration_ms=round((time.monotonic() - self._began) * 1000),
+            usage={"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion},
+        )
 
 
 class ToolNames:

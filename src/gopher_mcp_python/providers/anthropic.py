@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import MAX_ITERATIONS, ProviderRun, ToolSpec
-from ._model import ModelProvider, ToolNames, model_error, reading_reply, too_many_turns
+from ._model import ModelProvider, ToolNames, Turn, model_error, reading_reply, too_many_turns
 
 _KEY, _URL = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
 # The most that one turn may say; the vendor requires a limit.
@@ -24,21 +24,23 @@ class AnthropicProvider(ModelProvider):
         tools = [_tool(tool, names) for tool in run.tools]
         for _ in range(MAX_ITERATIONS):
             run.begin_iteration()
-            reply = await self._turn(run, messages, tools)
+            reply = await self._turn(run, messages, tools, names)
             said = [block.model_dump(exclude_none=True) for block in reply.content]
             messages.append({"role": "assistant", "content": said})
             uses = [block for block in reply.content if block.type == "tool_use"]
             if not uses:
                 run.end_iteration()
                 return "".join(block.text for block in reply.content if block.type == "text")
+            run.end_iteration("tool_call")
             messages.append({"role": "user", "content": [await _use(run, block, names) for block in uses]})
-            run.end_iteration()
         raise too_many_turns("AnthropicProvider")
 
-    async def _turn(self, run: ProviderRun, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Any:
+    async def _turn(
+        self, run: ProviderRun, messages: list[dict[str, Any]], tools: list[dict[str, Any]], names: ToolNames
+    ) -> Any:
         if self._client is None:
             self._client = self._sdk.AsyncAnthropic(api_key=self._key)
-        run.tell("llm_request", model=self._model, messages=len(messages))
+        turn = Turn(run, provider="anthropic", model=self._model, messages=len(messages), max_tokens=_MAX_TOKENS)
         given: dict[str, Any] = {"tools": tools} if tools else {}
         with reading_reply("Anthropic", _URL):
             try:
@@ -49,8 +51,10 @@ class AnthropicProvider(ModelProvider):
                 raise model_error(error, "Anthropic", _KEY, self._key) from None
             if any(block.type == "tool_use" and not isinstance(block.input or {}, dict) for block in reply.content):
                 raise TypeError("a tool's input is not an object")
-            run.tokens += reply.usage.input_tokens + reply.usage.output_tokens
-        run.tell("llm_response", model=self._model, finish_reason=reply.stop_reason)
+            text = "".join(block.text for block in reply.content if block.type == "text")
+            uses = [block for block in reply.content if block.type == "tool_use"]
+            calls = [(block.id, names.own(block.name), block.input or {}) for block in uses]
+            turn.told(text, calls, reply.stop_reason, (reply.usage.input_tokens, reply.usage.output_tokens))
         return reply
 
 
@@ -59,7 +63,7 @@ def _tool(tool: ToolSpec, names: ToolNames) -> dict[str, Any]:
 
 
 async def _use(run: ProviderRun, block: Any, names: ToolNames) -> dict[str, Any]:
-    answer = await run.call_tool(names.own(block.name), block.input or {}, errors_as_text=True)
+    answer = await run.call_tool(names.own(block.name), block.input or {}, errors_as_text=True, call_id=block.id)
     return {
         "type": "tool_result",
         "tool_use_id": block.id,

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from . import MAX_ITERATIONS, ProviderRun, ToolSpec
-from ._model import ModelProvider, ToolNames, model_error, reading_reply, too_many_turns
+from ._model import ModelProvider, ToolNames, Turn, model_error, reading_reply, too_many_turns
 
 _KEY, _URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
@@ -23,20 +23,22 @@ class OpenAIProvider(ModelProvider):
         tools = [_tool(tool, names) for tool in run.tools]
         for _ in range(MAX_ITERATIONS):
             run.begin_iteration()
-            message = await self._turn(run, messages, tools)
+            message = await self._turn(run, messages, tools, names)
             if not message.tool_calls:
                 run.end_iteration()
                 return message.content or ""
             messages.append(message.model_dump(exclude_none=True))
+            run.end_iteration("tool_call")
             for call in message.tool_calls:
                 messages.append(await _use(run, call, names))
-            run.end_iteration()
         raise too_many_turns("OpenAIProvider")
 
-    async def _turn(self, run: ProviderRun, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Any:
+    async def _turn(
+        self, run: ProviderRun, messages: list[dict[str, Any]], tools: list[dict[str, Any]], names: ToolNames
+    ) -> Any:
         if self._client is None:
             self._client = self._sdk.AsyncOpenAI(api_key=self._key)
-        run.tell("llm_request", model=self._model, messages=len(messages))
+        turn = Turn(run, provider="openai", model=self._model, messages=len(messages))
         given: dict[str, Any] = {"tools": tools} if tools else {}
         with reading_reply("OpenAI", _URL):
             try:
@@ -46,9 +48,27 @@ class OpenAIProvider(ModelProvider):
             message, reason = reply.choices[0].message, reply.choices[0].finish_reason
             if any(call.type != "function" for call in message.tool_calls or ()):
                 raise TypeError("only functions were offered")
-            run.tokens += reply.usage.total_tokens if reply.usage is not None else 0
-        run.tell("llm_response", model=self._model, finish_reason=reason)
+            calls = [
+                (call.id, names.own(call.function.name), _told_arguments(call.function.arguments))
+                for call in message.tool_calls or ()
+            ]
+            turn.told(message.content or "", calls, reason, _usage(reply.usage))
         return message
+
+
+def _usage(usage: Any) -> tuple[int, int]:
+    """Tokens of the prompt and of the rest; compatible services may give no numbers at all."""
+    if usage is None:
+        return 0, 0
+    return usage.total_tokens - (usage.completion_tokens or 0), usage.completion_tokens or 0
+
+
+def _told_arguments(text: str | None) -> Any:
+    """A call's arguments as an event tells them: what is no JSON, as it is."""
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return text
 
 
 def _tool(tool: ToolSpec, names: ToolNames) -> dict[str, Any]:
@@ -63,5 +83,6 @@ async def _use(run: ProviderRun, call: Any, names: ToolNames) -> dict[str, Any]:
     except ValueError as error:
         text = f"Error: the arguments are not valid JSON: {error}"
     if text is None:
-        text = (await run.call_tool(names.own(call.function.name), arguments, errors_as_text=True)).text
+        name = names.own(call.function.name)
+        text = (await run.call_tool(name, arguments, errors_as_text=True, call_id=call.id)).text
     return {"role": "tool", "tool_call_id": call.id, "content": text}
