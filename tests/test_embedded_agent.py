@@ -211,7 +211,7 @@ def test_events_of_a_run(server: McpServer) -> None:
     kinds = ["iteration_start", "tool_dispatched", "tool_result", "iteration_end", "run_completed"]
     assert [event.kind for event in events] == kinds * 2
     assert len({event.run_id for event in events}) == 2
-    assert events[1].data == {"tool": "plain", "args": {"text": "x"}}
+    assert {"tool": "plain", "args": {"text": "x"}}.items() <= events[1].data.items()
     assert events[2].data["is_error"] is False and events[7].data["is_error"] is True
     assert events[4].data["status"] == "completed"
 
