@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("regexp.cjs")
 @dataclass(frozen=True)
 class Verdict:
     """What Node says of a pattern: `flag` "u", "" (only without the flag) or None (no regular expression), and for each
-    text whether it fits somewhere; None: Node gave up."""
+    text whether it fits somewhere; None: Node gave up, or saw a place that is none (regexp.cjs)."""
 
     flag: str | None
     fits: tuple[bool | None, ...]
