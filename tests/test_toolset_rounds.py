@@ -41,6 +41,15 @@ def test_required_urls_inside_an_http_error(place: Place, way: Way) -> None:
     assert len(handler.requests) == 2 and len(place.scenario.runs()) == 3
 
 
+@at(WITH_URLS, transports=("http",))
+@pytest.mark.parametrize("status", [400, 401, 404, 409, 428, 500, 502])
+def test_required_urls_inside_any_http_error(place: Place, status: int) -> None:
+    place.scenario.gateway_status = status
+    handler = Asked()
+    assert "ada@example.com" in get(place, a_tool, "error_32042_wrapped", {"rounds": 2}, elicitation_handler=handler)
+    assert len(handler.requests) == 2 and len(place.scenario.runs()) == 3
+
+
 @at(WITH_URLS)
 @every_way
 def test_required_urls_end_after_five_rounds_or_at_the_same_url(place: Place, way: Way) -> None:

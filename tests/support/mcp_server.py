@@ -145,6 +145,7 @@ class Scenario:
     def __init__(self, options: argparse.Namespace, base: str) -> None:
         self.options, self.base, self.log = options, base, Log()
         self.tools = dict(TOOLS)
+        self.gateway_status = 403  # of the HTTP errors in which a gateway wraps -32042
         self.flows: dict[str, Flow] = {}
         self.calls: dict[tuple[str, str], int] = {}
         self.sent: dict[str, int] = {}
@@ -603,7 +604,7 @@ class HttpEdge:
             if b'"dropped"' in body and b'"tools/call"' in body:
                 send = _dropping(send)
             elif b"error_32042_wrapped" in body:  # a tool, a prompt or a resource of that name
-                send = _wrapping(send)
+                send = _wrapping(send, self.scenario.gateway_status)
         elif scope["method"] == "GET" and (session := headers.get("mcp-session-id")):
             asyncio.get_running_loop().call_later(0.02, self.scenario.gateway.stream(session).set)
         elif scope["method"] == "DELETE":
@@ -638,8 +639,8 @@ def _dropping(send: Any) -> Any:
     return wrapped
 
 
-def _wrapping(send: Any) -> Any:
-    """Sends a -32042 of the server as the body of an HTTP 403, as some gateways do."""
+def _wrapping(send: Any, status: int) -> Any:
+    """Sends a -32042 of the server as the body of an HTTP error, as some gateways do."""
     start: list[Any] = []
 
     async def wrapped(message: Any) -> None:
@@ -652,7 +653,7 @@ def _wrapping(send: Any) -> Any:
             payload = found.removeprefix("data: ").encode()
             head = [(b"content-type", b"application/json"), (b"content-length", str(len(payload)).encode())]
             start.clear()
-            await send({"type": "http.response.start", "status": 403, "headers": head})
+            await send({"type": "http.response.start", "status": status, "headers": head})
             await send({"type": "http.response.body", "body": payload, "more_body": False})
             raise asyncio.CancelledError
         if start:

@@ -55,6 +55,7 @@ class Scenario(mcp_server.Scenario):
         for kept in (self.log.entries, self.flows, self.calls, self.sent, self.states):
             kept.clear()  # type: ignore[attr-defined]
         self.released.clear()
+        self.gateway_status = 403
 
     # ---- what happened -------------------------------------------------------------------------------------------
 

@@ -311,7 +311,7 @@ class Toolset:
 
 def _forgotten(error: MCPError, record: Record, session: Session) -> bool:
     """HTTP 404 for a named session (some servers say 400): refused before it began, so nothing ran."""
-    if session.modern or not record.http_session or record.asked:
+    if session.modern or not record.http_session or record.asked or find_required(record.http_error):
         return False
     return record.http_status == 404 or (record.http_status == 400 and "session" in error.error.message.lower())
 
