@@ -128,3 +128,10 @@ def test_the_link_only_example_opens_no_browser(demo_url: str, tmp_path: Path) -
     ended = _example("print_link_only.py", demo_url, env=env)
     assert "/provider/authorize?" in ended.err
     assert not seen.exists()
+
+
+def test_the_client_of_the_sdk(demo_url: str) -> None:
+    """The other frameworks' examples run where these are installed (tests/support/frameworks)."""
+    ended = _example("frameworks_mcp_sdk.py", demo_url)
+    assert "/provider/authorize?" in ended.check().err
+    assert "cancel" in ended.out

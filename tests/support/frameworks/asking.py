@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import threading
 import urllib.request
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
 from gopher_mcp_python import GopherAgentElicitationRequest, GopherAgentElicitationResponse
@@ -57,6 +60,17 @@ async def later(request: GopherAgentElicitationRequest) -> str:
 async def never(request: GopherAgentElicitationRequest) -> str:
     await asyncio.sleep(3600)
     return "accept"
+
+
+def example(name: str) -> subprocess.CompletedProcess[str]:
+    """Runs an example in this environment, without a terminal: its person is shown the page and can't answer."""
+    script = Path(__file__).parents[3] / "examples" / f"frameworks_{name}.py"
+    done = subprocess.run(
+        [sys.executable, str(script), URL], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        check=False, start_new_session=True,
+    )  # fmt: skip
+    assert "asks you to open a page in your browser" in done.stderr and "/authorize?" in done.stderr, "nobody was asked"
+    return done
 
 
 def log(event: str) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 import gopher_mcp_python
 from gopher_mcp_python import AgentError, GopherAgent, elicitation_callback
-from tests.support.frameworks.asking import PLANTED, URL, Person, clear, fails, log, never, run
+from tests.support.frameworks.asking import PLANTED, URL, Person, clear, example, fails, log, never, run
 
 VERSION = metadata.version("mcp")
 NEEDS = f"needs mcp 2.3 or newer; {VERSION} is installed: pip install -U 'mcp>=2.3'"
@@ -135,3 +135,7 @@ def test_the_command_line_says_what_it_needs(command: str, code: int, text: str)
     )  # fmt: skip
     assert done.returncode == code
     assert text in " ".join((done.stdout + done.stderr).split()) and "Traceback" not in done.stderr
+
+
+def test_the_example() -> None:
+    assert "Authorization was not given: cancel" in "".join(example("langchain_mcp_adapters").stdout.splitlines()[-1:])

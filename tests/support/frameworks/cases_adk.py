@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import runpy
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,3 +156,11 @@ def test_declarations_names_and_filter() -> None:
         assert declared.parameters_json_schema["properties"] == {"text": {"type": "string"}}
 
     run(body())
+
+
+def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    main = runpy.run_path(str(Path(__file__).parents[3] / "examples" / "frameworks_adk.py"))["main"]
+    run(main(URL, "go", Scripted(model="scripted", tool="structured")))
+    assert capsys.readouterr().out == (
+        "structured {'output': {'emailAddress': 'ada@example.com', 'messagesTotal': 42}}\n"
+    )

@@ -11,7 +11,7 @@ from fastmcp import Client
 
 from gopher_mcp_python import GopherAgentElicitationResponse
 from gopher_mcp_python.integrations.fastmcp import fastmcp_elicitation_handler
-from tests.support.frameworks.asking import PLANTED, URL, Person, clear, fails, later, log, never, run
+from tests.support.frameworks.asking import PLANTED, URL, Person, clear, example, fails, later, log, never, run
 from tests.support.servers import click_allow
 
 
@@ -104,3 +104,7 @@ def test_a_completion_is_told_once_and_only_for_what_was_asked() -> None:
 
     run(body())
     assert told == [pages[0].elicitation_id]
+
+
+def test_the_example() -> None:
+    assert "Authorization was not given: cancel" in "".join(example("fastmcp").stdout.splitlines()[-1:])

@@ -11,7 +11,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from gopher_mcp_python import McpToolset
 from gopher_mcp_python.integrations.langchain import McpToolException, langchain_tools
-from tests.support.frameworks.asking import URL, Person, clear, run
+from tests.support.frameworks.asking import URL, Person, clear, example, run
 
 
 async def message_of(
@@ -75,3 +75,7 @@ def test_models_get_the_schema() -> None:
         assert tools["decline_aware"]["parameters"]["properties"] == {}
 
     run(body())
+
+
+def test_the_example() -> None:
+    assert "Authorization was not given: cancel" in "".join(example("langchain").stdout.splitlines()[-1:])

@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from gopher_mcp_python.integrations.fastmcp import fastmcp_elicitation_handler
-from tests.support.frameworks.asking import URL, Person, clear, log, run
+from tests.support.frameworks.asking import URL, Person, clear, example, log, run
 
 # A server that speaks the handshake protocols only: pydantic-ai's own client takes the newest that a server has, and at
 # 2026-07-28 a server can't ask during a call.
@@ -69,3 +69,7 @@ def test_it_drops_the_meta_of_results() -> None:
     """If this fails, docs/frameworks.md is to be changed."""
     part = run(returned(with_client(None), "with_meta"))
     assert part.content == "meta" and part.metadata is None
+
+
+def test_the_example() -> None:
+    assert "Authorization was not given: cancel" in "".join(example("pydantic_ai").stdout.splitlines()[-1:])
