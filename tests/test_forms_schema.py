@@ -43,8 +43,15 @@ def test_each_primitive_with_all_its_keywords() -> None:
             "title": "Order",
             "description": "What, and how many",
             "properties": {
-                "s": {"type": "string", "title": "Name", "description": "Yours", "minLength": 1, "maxLength": 9,
-                      "pattern": "^a", "default": "a"},
+                "s": {
+                    "type": "string",
+                    "title": "Name",
+                    "description": "Yours",
+                    "minLength": 1,
+                    "maxLength": 9,
+                    "pattern": "^a",
+                    "default": "a",
+                },
                 "m": {"type": "string", "format": "email"},
                 "n": {"type": "number", "minimum": 0.5, "maximum": 9, "default": 1.5},
                 "i": {"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 10, "multipleOf": 2},
@@ -52,12 +59,25 @@ def test_each_primitive_with_all_its_keywords() -> None:
             },
             "required": ["s", "b"],
         }
-    )  # fmt: skip
+    )
     s, m, n, i, b = form.fields
     assert (form.title, form.description, form.closed) == ("Order", "What, and how many", False)
-    assert form.required == {"s", "b"} and [field.required for field in form.fields] == [True, False, False, False, True]
+    assert form.required == {"s", "b"} and [field.required for field in form.fields] == [
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
     assert (s.kind, s.title, s.description, s.min_length, s.max_length, s.pattern, s.default) == (
-        "string", "Name", "Yours", 1, 9, "^a", "a")  # fmt: skip
+        "string",
+        "Name",
+        "Yours",
+        1,
+        9,
+        "^a",
+        "a",
+    )
     assert (m.kind, m.format, m.title, m.default) == ("string", "email", None, MISSING)
     assert (n.kind, n.minimum, n.maximum, n.default) == ("number", 0.5, 9, 1.5)
     assert (i.kind, i.exclusive_minimum, i.exclusive_maximum, i.multiple_of) == ("integer", 0, 10, 2)
@@ -71,14 +91,21 @@ TWO = [("r", "Red"), ("g", "Green")]
     ("schema", "kind", "options"),
     [
         ({"type": "string", "enum": ["r", "g"]}, "choice", [("r", "r"), ("g", "g")]),
-        ({"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]}, "choice", TWO),
+        (
+            {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]},
+            "choice",
+            TWO,
+        ),
         ({"type": "string", "enum": ["r", "g"], "enumNames": ["Red", "Green"]}, "choice", TWO),
         ({"type": "array", "items": {"type": "string", "enum": ["r", "g"]}}, "choices", [("r", "r"), ("g", "g")]),
-        ({"type": "array", "items": {"anyOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]}},
-         "choices", TWO),
+        (
+            {"type": "array", "items": {"anyOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]}},
+            "choices",
+            TWO,
+        ),
     ],
     ids=["untitled", "titled", "enumNames", "untitled multi", "titled multi"],
-)  # fmt: skip
+)
 def test_the_five_enum_shapes(schema: Any, kind: str, options: list[tuple[str, str]]) -> None:
     field = field_of(schema)
     assert (field.kind, options_of(field)) == (kind, options)
@@ -130,18 +157,22 @@ def test_kinds_that_are_not_said_plainly(schema: Any, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "schema",
-    [{"type": ["string", "null"]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": "string", "nullable": True},
-     {"enum": ["a", None], "type": ["string", "null"]}, {"oneOf": [{"const": "a"}, {"const": None}]}],
-)  # fmt: skip
+    [
+        {"type": ["string", "null"]},
+        {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        {"type": "string", "nullable": True},
+        {"enum": ["a", None], "type": ["string", "null"]},
+        {"oneOf": [{"const": "a"}, {"const": None}]},
+    ],
+)
 def test_or_null_is_known(schema: Any) -> None:
     assert field_of(schema).nullable
     assert not field_of({"type": "string"}).nullable
 
 
 def test_options_are_what_can_be_sent() -> None:
-    assert options_of(field_of({"enum": ["a", None, "a", 1, 1.0, True]})) == [
-        ("a", "a"), (1, "1"), (True, "yes")]  # fmt: skip
-    assert options_of(field_of({"type": "integer", "enum": ["a", 1, 2.0, 2.5, True]})) == [(1, "1"), (2.0, "2")]
+    assert options_of(field_of({"enum": ["a", None, "a", 1, 1.0, True]})) == [("a", "a"), (1, "1"), (True, "yes")]
+    assert options_of(field_of({"type": "integer", "enum": ["a", 1, 2.0, 2.5, True]})) == [(1, "1"), (2, "2")]
     assert options_of(field_of({"enum": ["", " "]})) == [("", '""'), (" ", '" "')]
     # of oneOf exactly one may hold, so an option that stands twice can't be chosen
     twice = [{"const": "a"}, {"const": "b"}, {"const": "a", "title": "A"}]
@@ -182,7 +213,9 @@ def test_defaults_of_the_right_kind_are_kept(schema: Any, default: Any) -> None:
     assert found == default and type(found) is type(default)
 
 
-@pytest.mark.parametrize("name", ["__proto__", "__class__", "constructor", "class", "", "a b", "a.b", "ü", "x\ny", "$ref"])
+@pytest.mark.parametrize(
+    "name", ["__proto__", "__class__", "constructor", "toString", "class", "", "a b", "a.b", "ü", "x\ny", "$ref"]
+)
 def test_any_name_is_a_field(name: str) -> None:
     form = read_form(form_of(**{name: {"type": "string"}}) | {"required": [name]})
     assert form.by_name[name].required and form.validate({name: "v"}) == {name: "v"}
@@ -199,18 +232,32 @@ def test_labels_are_titles_or_names_and_harmless() -> None:
 
 @pytest.mark.parametrize(
     ("name", "title", "secret"),
-    [("password", None, True), ("userPassword", None, True), ("api_key", None, True), ("apiKey", None, True),
-     ("PIN", None, True), ("x", "Security code", True), ("x", "Your access token", True), ("one-time-otp", None, True),
-     ("name", None, False), ("state", None, False), ("code", None, False), ("pinned", None, False),
-     ("tokenizer", None, False), ("key", None, False)],
-)  # fmt: skip
+    [
+        ("password", None, True),
+        ("userPassword", None, True),
+        ("api_key", None, True),
+        ("apiKey", None, True),
+        ("PIN", None, True),
+        ("x", "Security code", True),
+        ("x", "Your access token", True),
+        ("one-time-otp", None, True),
+        ("name", None, False),
+        ("state", None, False),
+        ("code", None, False),
+        ("pinned", None, False),
+        ("tokenizer", None, False),
+        ("key", None, False),
+    ],
+)
 def test_fields_that_look_like_a_secret_are_known(name: str, title: str | None, secret: bool) -> None:
     (field,) = read_form(form_of(**{name: {"type": "string", **({"title": title} if title else {})}})).fields
     assert field.is_secret_named is secret
 
 
 def test_exclusive_bounds_of_old_drafts() -> None:
-    field = field_of({"type": "number", "minimum": 5, "exclusiveMinimum": True, "maximum": 9, "exclusiveMaximum": False})
+    field = field_of(
+        {"type": "number", "minimum": 5, "exclusiveMinimum": True, "maximum": 9, "exclusiveMaximum": False}
+    )
     assert (field.minimum, field.exclusive_minimum, field.maximum, field.exclusive_maximum) == (None, 5, 9, None)
 
 
@@ -256,12 +303,18 @@ def test_a_schema_that_is_another_mapping() -> None:
         ({"$ref": "#/$defs/Q"}, {"$defs": {"Q": {"$ref": "#/$defs/P"}, "P": {"enum": ["low", "high"]}}}),
         ({"$ref": "#/$defs/a~1b~0c%25"}, {"$defs": {"a/b~c%": {"enum": ["low", "high"]}}}),
         ({"$ref": "#/$defs/L/oneOf/1"}, {"$defs": {"L": {"oneOf": [{}, {"enum": ["low", "high"]}]}}}),
-        ({"$ref": "https://s.example/f#/$defs/P"}, {"$id": "https://s.example/f", "$defs": {"P": {"enum": ["low", "high"]}}}),
-        ({"allOf": [{"$ref": "#/$defs/P"}], "title": "Prio"}, {"$defs": {"P": {"enum": ["low", "high"], "title": "P"}}}),
+        (
+            {"$ref": "https://s.example/f#/$defs/P"},
+            {"$id": "https://s.example/f", "$defs": {"P": {"enum": ["low", "high"]}}},
+        ),
+        (
+            {"allOf": [{"$ref": "#/$defs/P"}], "title": "Prio"},
+            {"$defs": {"P": {"enum": ["low", "high"], "title": "P"}}},
+        ),
         ({"anyOf": [{"$ref": "#/$defs/P"}, {"type": "null"}]}, {"$defs": {"P": {"enum": ["low", "high"]}}}),
         ({"oneOf": [{"$ref": "#/$defs/A"}, {"const": "high"}]}, {"$defs": {"A": {"const": "low"}}}),
     ],
-)  # fmt: skip
+)
 def test_refs_inside_the_schema_are_followed(schema: Any, root: Any) -> None:
     field = field_of(schema, **root)
     assert field.kind == "choice" and [option.value for option in field.options] == ["low", "high"]
@@ -273,13 +326,17 @@ def test_a_ref_in_the_items_of_a_list() -> None:
 
 
 def test_what_stands_beside_a_ref_counts_first() -> None:
-    field = field_of({"$ref": "#/$defs/S", "title": "Mine", "minLength": 2},
-                     **{"$defs": {"S": {"type": "string", "title": "Theirs", "description": "D", "maxLength": 5}}})  # fmt: skip
+    field = field_of(
+        {"$ref": "#/$defs/S", "title": "Mine", "minLength": 2},
+        **{"$defs": {"S": {"type": "string", "title": "Theirs", "description": "D", "maxLength": 5}}},
+    )
     assert (field.title, field.description, field.min_length, field.max_length) == ("Mine", "D", 2, 5)
 
 
 def test_a_ref_at_the_top() -> None:
-    form = read_form({"$ref": "#/definitions/F", "definitions": {"F": form_of(a={"type": "string"}) | {"required": ["a"]}}})
+    form = read_form(
+        {"$ref": "#/definitions/F", "definitions": {"F": form_of(a={"type": "string"}) | {"required": ["a"]}}}
+    )
     assert [field.name for field in form.fields] == ["a"] and form.required == {"a"}
 
 
@@ -301,8 +358,11 @@ def test_a_ref_at_the_top() -> None:
     ],
 )
 def test_refs_that_are_not_followed_are_named(ref: Any, says: str) -> None:
-    defs = {"Loop": {"$ref": "#/$defs/Loop2"}, "Loop2": {"$ref": "#/$defs/Loop"},
-            "Based": {"$id": "https://other.example/", "type": "string"}}  # fmt: skip
+    defs = {
+        "Loop": {"$ref": "#/$defs/Loop2"},
+        "Loop2": {"$ref": "#/$defs/Loop"},
+        "Based": {"$id": "https://other.example/", "type": "string"},
+    }
     text = refused(form_of(x={"$ref": ref}) | {"$defs": defs})
     assert says in text and '"x"' in text
 
@@ -311,15 +371,10 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
     monkeypatch.setattr(socket, "socket", lambda *a, **k: pytest.fail("a socket was made"))
-    for schema in (
-        form_of(x={"$ref": "http://127.0.0.1:9/s"}),
-        form_of(x={"not": {"$ref": "http://127.0.0.1:9/s"}}),
-        {"$schema": "http://127.0.0.1:9/s", **form_of(x={"type": "string"}), "minProperties": 0},
-    ):
-        try:
-            read_form(schema).validate({"x": "a"})
-        except FormSchemaError as error:
-            assert "nothing is fetched" in str(error)
+    for rule in ({"$ref": "http://127.0.0.1:9/s"}, {"not": {"$ref": "http://127.0.0.1:9/s"}}):
+        assert "nothing is fetched" in refused(form_of(x=rule))
+    judged = {"$schema": "http://127.0.0.1:9/s", **form_of(x={"type": "string"}), "minProperties": 0}
+    assert read_form(judged).validate({"x": "a"}) == {"x": "a"}
 
 
 # ---- what is no form ------------------------------------------------------------------------------------------------
@@ -431,14 +486,19 @@ HOSTILE = {
         limits.MAX_ALL_OPTIONS,
     ),
     "many options by refs": (
-        lambda: form_of(**{f"f{i}": {"$ref": "#/$defs/e"} for i in range(2_000)})
-        | {"$defs": {"e": {"enum": [str(j) for j in range(4_000)]}}},
+        lambda: (
+            form_of(**{f"f{i}": {"$ref": "#/$defs/e"} for i in range(2_000)})
+            | {"$defs": {"e": {"enum": [str(j) for j in range(4_000)]}}}
+        ),
         limits.MAX_ALL_OPTIONS,
     ),
     "many values": (lambda: form_of(x={"examples": [[]] * 200_000}), limits.MAX_VALUES),
     "a megabyte of title": (lambda: form_of(x={"title": "t" * 1_000_000}), limits.MAX_TITLE),
     "a megabyte of option": (lambda: form_of(x={"enum": ["t" * 1_000_000]}), limits.MAX_TITLE),
-    "a megabyte of option title": (lambda: form_of(x={"oneOf": [{"const": 1, "title": "t" * 10**6}]}), limits.MAX_TITLE),
+    "a megabyte of option title": (
+        lambda: form_of(x={"oneOf": [{"const": 1, "title": "t" * 10**6}]}),
+        limits.MAX_TITLE,
+    ),
     "a megabyte of description": (lambda: form_of(x={"description": "t" * 1_000_000}), limits.MAX_DESCRIPTION),
     "a megabyte of name": (lambda: form_of(**{"t" * 1_000_000: {}}), limits.MAX_NAME),
     "a megabyte of pattern": (lambda: form_of(x={"pattern": "t" * 1_000_000}), limits.MAX_PATTERN),
@@ -451,21 +511,27 @@ HOSTILE = {
     "allOf bomb": (lambda: bomb("allOf"), limits.MAX_STEPS),
     "anyOf bomb": (lambda: bomb("anyOf"), limits.MAX_STEPS),
     "wide refs": (
-        lambda: form_of(**{f"f{i}": {"allOf": [{"$ref": "#/$defs/w"}] * 200} for i in range(2_000)})
-        | {"$defs": {"w": {f"k{i}": 0 for i in range(20_000)}}},
+        lambda: (
+            form_of(**{f"f{i}": {"allOf": [{"$ref": "#/$defs/w"}] * 200} for i in range(2_000)})
+            | {"$defs": {"w": {f"k{i}": 0 for i in range(20_000)}}}
+        ),
         limits.MAX_VALUES,
     ),
     "wide refs in few values": (
-        lambda: form_of(**{f"f{i}": {"allOf": [{"$ref": "#/$defs/w"}] * 20} for i in range(1_000)})
-        | {"$defs": {"w": {f"k{i}": 0 for i in range(20_000)}}},
+        lambda: (
+            form_of(**{f"f{i}": {"allOf": [{"$ref": "#/$defs/w"}] * 20} for i in range(1_000)})
+            | {"$defs": {"w": {f"k{i}": 0 for i in range(20_000)}}}
+        ),
         limits.MAX_STEPS,
     ),
     "long chain": (
-        lambda: form_of(x={"$ref": "#/$defs/d0"})
-        | {"$defs": {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(1_000)}},
+        lambda: (
+            form_of(x={"$ref": "#/$defs/d0"})
+            | {"$defs": {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(1_000)}}
+        ),
         limits.MAX_REFS,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.timeout(20)  # far more than the second or two that reading may take
@@ -486,8 +552,11 @@ def test_what_is_within_the_limits_is_read() -> None:
 
 
 def test_reading_does_not_touch_the_schema() -> None:
-    schema = form_of(x={"$ref": "#/$defs/a", "title": "T"}, y={"anyOf": [{"type": "string"}, {"type": "null"}]},
-                     z={"allOf": [{"enum": ["a"]}]}) | {"$defs": {"a": {"type": "integer"}}, "minProperties": 1, "$id": "u:v"}  # fmt: skip
+    schema = form_of(
+        x={"$ref": "#/$defs/a", "title": "T"},
+        y={"anyOf": [{"type": "string"}, {"type": "null"}]},
+        z={"allOf": [{"enum": ["a"]}]},
+    ) | {"$defs": {"a": {"type": "integer"}}, "minProperties": 1, "$id": "u:v"}
     before = copy.deepcopy(schema)
     read_form(schema).validate({"x": 1})
     assert schema == before

@@ -52,7 +52,7 @@ def read_options(flat: Mapping[str, Any], where: object, flattener: Flattener) -
         key = numbers.key(value)
         # A value that two of `oneOf` allow is not allowed at all.
         if value is not None and _fits(value, flat.get("type")) and not (keyword == "oneOf" and counts[key] > 1):
-            options.setdefault(key, Option(value, _title(title, value, where)))
+            options.setdefault(key, Option(_sent(value, flat.get("type")), _title(title, value, where)))
     if not options:
         raise FormSchemaError(f"{where} offers nothing to choose from")
     return tuple(options.values())
@@ -85,6 +85,12 @@ def _check_value(value: Any, where: object) -> None:
         raise FormSchemaError(f"{where} offers {_thing(value)} to choose; an option is text, a number or a boolean")
     if isinstance(value, str) and len(value) > limits.MAX_TITLE:
         raise FormSchemaError(f"{where} offers an option of more than {limits.MAX_TITLE} characters")
+
+
+def _sent(value: Any, types: frozenset[str] | None) -> Any:
+    """The 2.0 of a whole-number field is sent as 2."""
+    whole = isinstance(value, float) and types is not None and "number" not in types
+    return int(value) if whole else value
 
 
 def _thing(value: Any) -> str:

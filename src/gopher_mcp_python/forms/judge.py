@@ -74,7 +74,7 @@ class Judge:
 
     def _kind(self, schema: Mapping[str, Any]) -> Callable[..., Any]:
         """The library's validator for the schema's own version of JSON Schema, with our keywords, counting."""
-        from jsonschema import validators  # type: ignore[import-untyped]
+        from jsonschema import validators
 
         named = schema.get("$schema")
         named = named if isinstance(named, str) else ""
@@ -131,5 +131,3 @@ def _multiple_of(validator: Any, of: Any, instance: Any, schema: Any) -> Iterato
     if isinstance(instance, (int, float)) and not isinstance(instance, bool):
         if not numbers.is_multiple(instance, numbers.exact(of)):
             yield ValidationError("multipleOf")
-
-

@@ -16,9 +16,7 @@ _SCHEMAS = frozenset(
     "items not if then else additionalProperties additionalItems contains propertyNames unevaluatedItems "
     "unevaluatedProperties contentSchema".split()
 )
-_COUNTS = frozenset(
-    "minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains".split()
-)
+_COUNTS = frozenset("minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains".split())
 _NUMBERS = frozenset(("minimum", "maximum", "multipleOf"))
 _REFUSED = tuple("patternProperties $dynamicRef $recursiveRef $anchor $dynamicAnchor $recursiveAnchor $id id".split())
 

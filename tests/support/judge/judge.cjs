@@ -9,17 +9,20 @@ const load = createRequire(path.join(process.argv[2], "node_modules", "x"));
 const Ajv2020 = load("ajv/dist/2020").default;
 const addFormats = load("ajv-formats").default;
 
+// Own properties only: an answer has no "toString" just because every JavaScript object has one.
+const options = { strict: false, allErrors: false, logger: false, addUsedSchema: false, unicodeRegExp: true };
+const ajv = new Ajv2020({ ...options, ownProperties: true });
+addFormats(ajv, { mode: "full" });
+
 function judged([schema, answers]) {
-  // A new one for each schema: one that knows a thousand schemas already gets slow, and ids may come twice.
-  const ajv = new Ajv2020({ strict: false, allErrors: false, logger: false, addUsedSchema: false, unicodeRegExp: true });
-  addFormats(ajv, { mode: "full" });
-  let validate;
   try {
-    validate = ajv.compile(schema);
+    const validate = ajv.compile(schema);
+    return { valid: answers.map((answer) => Boolean(validate(answer))) };
   } catch (error) {
     return { refused: String(error.message).slice(0, 200) };
+  } finally {
+    ajv.removeSchema(schema);
   }
-  return { valid: answers.map((answer) => Boolean(validate(answer))) };
 }
 
 readline.createInterface({ input: process.stdin, terminal: false, crlfDelay: Infinity }).on("line", (line) => {

@@ -1,0 +1,517 @@
+"""Answers: what is sent, what is refused and in which words; what a person types, read as a value."""
+
+from __future__ import annotations
+
+import enum
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from gopher_mcp_python.answers import ACCEPT, CANCEL, DECLINE, answer_of
+from gopher_mcp_python.elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
+from gopher_mcp_python.forms import MISSING, Field, FormContentError, limits, read_form
+from gopher_mcp_python.toolset.elicitation import InvalidElicitation, read_request, wire_answer
+from tests.support.servers import McpServer
+from tests.support.toolset import ToldAsker, text_of, with_toolset
+
+SECRET = "hunter2-value"
+
+
+def form_of(required: tuple[str, ...] = (), /, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def field_of(schema: Any, *, required: bool = False) -> Field:
+    return read_form(form_of(("x",) if required else (), x=schema)).fields[0]
+
+
+def faults(schema: dict[str, Any], content: Any) -> FormContentError:
+    with pytest.raises(FormContentError) as caught:
+        read_form(schema).validate(content)
+    assert SECRET not in str(caught.value) + repr(caught.value)
+    return caught.value
+
+
+CHOICE = {"enum": ["a", "b"]}
+MULTI = {"type": "array", "items": CHOICE}
+
+
+# ---- what is sent ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "sent"),
+    [
+        ({"type": "string"}, "", ""),
+        ({"type": "string"}, "none", "none"),
+        ({"type": "string", "maxLength": 3}, "😀😀😀", "😀😀😀"),
+        ({"type": "string", "pattern": "b"}, "abc", "abc"),
+        ({"type": "integer"}, 90071992547409910, 90071992547409910),
+        ({"type": "integer"}, 1.0, 1),
+        ({"type": "integer"}, -0.0, 0),
+        ({"type": "integer"}, 1e22, 10**22),
+        ({"type": "number"}, 1.5, 1.5),
+        ({"type": "number"}, 1.0, 1.0),
+        ({"type": "number"}, 3, 3),
+        ({"type": "number", "multipleOf": 0.01}, 0.07, 0.07),
+        ({"type": "number", "multipleOf": 0.01}, 1e300, 1e300),
+        ({"type": "number", "multipleOf": 1e-300}, 1e300, 1e300),
+        ({"type": "number", "exclusiveMaximum": 0.3}, 0.29999999999999993, 0.29999999999999993),
+        ({"type": "boolean"}, False, False),
+        (CHOICE, "b", "b"),
+        ({"enum": [1, 2.0]}, 1.0, 1),
+        ({"enum": [1, 2.0]}, 2, 2.0),
+        ({"type": "integer", "enum": [2.0]}, 2, 2),
+        ({"enum": [True, 0]}, True, True),
+        (MULTI, ["a", "b"], ["a", "b"]),
+        (MULTI, ("b",), ["b"]),
+        (MULTI, [], []),
+        (MULTI, ["a", "a"], ["a", "a"]),
+    ],
+)
+def test_values_are_sent_as_they_are_meant(schema: Any, value: Any, sent: Any) -> None:
+    content = read_form(form_of(x=schema)).validate({"x": value})
+    assert content == {"x": sent} and type(content["x"]) is type(sent)
+
+
+def test_members_of_enums_are_sent_as_their_values() -> None:
+    class Text(str, enum.Enum):
+        A = "a"
+
+    class Number(enum.IntEnum):
+        ONE = 1
+
+    class Half(float):
+        pass
+
+    schema = form_of(s={"type": "string"}, c=CHOICE, i={"type": "integer"}, n={"type": "number"}, m=MULTI)
+    content = read_form(schema).validate({"s": Text.A, "c": Text.A, "i": Number.ONE, "n": Half(0.5), "m": [Text.A]})
+    assert content == {"s": "a", "c": "a", "i": 1, "n": 0.5, "m": ["a"]}
+    assert [type(value) for value in content.values()] == [str, str, int, float, list] and type(content["m"][0]) is str
+
+
+@pytest.mark.parametrize(
+    "name", ["__proto__", "__class__", "constructor", "class", "", "a b", "a.b", "ü", "$ref", "type"]
+)
+def test_every_key_comes_back(name: str) -> None:
+    form = read_form(form_of((name,), **{name: {"type": "string", "minLength": 2}}))
+    assert form.validate({name: "ab"}) == {name: "ab"}
+    for wrong in ({}, {name: "a"}):
+        with pytest.raises(FormContentError) as caught:
+            form.validate(wrong)
+        assert list(caught.value.errors) == [name]
+
+
+def test_what_is_left_alone_is_left_out() -> None:
+    form = read_form(
+        form_of(s={"type": "string"}, n={"type": "number"}, b={"type": "boolean"}, m={**MULTI, "minItems": 1})
+    )
+    assert form.validate({}) == {}
+    assert form.validate(dict.fromkeys("snbm")) == {}  # null is never sent
+
+
+def test_defaults_are_for_the_person_and_never_filled_in() -> None:
+    assert read_form(form_of(b={"type": "boolean", "default": True}, n={"default": 0})).validate({}) == {}
+
+
+def test_answers_beside_the_fields() -> None:
+    assert read_form(form_of()).validate({"x": 1, "y": ["a"], "z": None}) == {"x": 1, "y": ["a"]}
+    closed = {**form_of(a={}), "additionalProperties": False}
+    assert faults(closed, {"a": "v", "x": SECRET}).errors == {"x": '"x" is no field of this form'}
+    assert faults(form_of(), {"x": {"a": SECRET}}).errors == {"x": '"x" must be text'}
+    assert faults(form_of(), {"\ud800": SECRET}).errors.keys() == {"\ud800"}
+    assert faults(form_of(), {5: SECRET}).general
+
+
+@pytest.mark.parametrize("content", [None, [], "text", 5])
+def test_answers_are_a_mapping(content: Any) -> None:
+    assert "mapping" in str(faults(form_of(), content))
+
+
+def test_validating_touches_neither_answers_nor_form() -> None:
+    answers = {"m": ["a"], "n": None}
+    form = read_form(form_of(m=MULTI, n={"type": "number"}))
+    content = form.validate(answers)
+    content["m"].append("b")
+    assert answers == {"m": ["a"], "n": None} and form.validate(answers) == {"m": ["a"]}
+
+
+# ---- what is refused, in which words --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "says"),
+    [
+        ({"type": "string"}, 5, "must be text"),
+        ({"type": "string"}, True, "must be text"),
+        ({"type": "string", "minLength": 3}, "ab", "must be at least 3 characters long"),
+        ({"type": "string", "minLength": 1}, "", "must be at least 1 character long"),
+        ({"type": "string", "maxLength": 2}, "😀😀😀", "must be at most 2 characters long"),
+        ({"type": "string", "pattern": "^abc$"}, "abc\n", 'must match the pattern "^abc$"'),
+        ({"type": "string", "format": "email"}, "ada", "must be an email address such as name@example.com"),
+        (
+            {"type": "string", "format": "date"},
+            "20260131",
+            "must be a date written as year-month-day, such as 2026-01-31",
+        ),
+        ({"type": "string", "format": "date-time"}, "2026-01-31", "must be a date and time"),
+        ({"type": "string", "format": "uri"}, "a b:c", "must be a complete address"),
+        ({"type": "string"}, "\ud800", "must not hold half a character"),
+        ({"type": "string"}, "x" * (limits.MAX_TEXT + 1), "must not be longer than 1000000 characters"),
+        ({"type": "number"}, "5", "must be a number"),
+        ({"type": "number"}, True, "must be a number"),
+        ({"type": "number"}, float("nan"), "not NaN or infinity"),
+        ({"type": "number"}, float("inf"), "not NaN or infinity"),
+        ({"type": "integer"}, float("-inf"), "not NaN or infinity"),
+        ({"type": "integer"}, 1.5, "must be a whole number"),
+        ({"type": "integer"}, False, "must be a whole number"),
+        ({"type": "integer"}, 10**500, "must not have more than 400 digits"),
+        ({"type": "number", "minimum": 18}, 17, "must be 18 or more"),
+        ({"type": "number", "maximum": 18.0}, 19, "must be 18 or less"),
+        ({"type": "number", "exclusiveMinimum": 0}, 0, "must be more than 0"),
+        ({"type": "number", "exclusiveMaximum": 0.5}, 0.5, "must be less than 0.5"),
+        ({"type": "number", "multipleOf": 0.25}, 0.3, "must be a multiple of 0.25"),
+        ({"type": "integer", "maximum": 2**53}, 2**53 + 1, "must be 9007199254740992 or less"),
+        ({"type": "boolean"}, 1, "must be yes or no"),
+        ({"type": "boolean"}, "yes", "must be yes or no"),
+        ({"type": "boolean", "const": True}, False, "must be yes"),
+        (CHOICE, "c", 'must be "a" or "b"'),
+        (CHOICE, ["a"], 'must be "a" or "b"'),
+        (CHOICE, {}, 'must be "a" or "b"'),
+        ({"oneOf": [{"const": "a", "title": "Ay"}]}, "b", 'must be "Ay"'),
+        ({"enum": list("abcdef")}, "g", "must be one of the 6 options"),
+        ({"enum": [1]}, True, 'must be "1"'),
+        ({"enum": [0]}, float("nan"), 'must be "0"'),
+        (MULTI, "a", "must be a list of options"),
+        (MULTI, ["c"], "must hold nothing but options of the list"),
+        (MULTI, [None], "must hold nothing but texts"),
+        ({**MULTI, "minItems": 1}, [], "needs at least 1 item chosen"),
+        ({**MULTI, "maxItems": 1}, ["a", "b"], "takes at most 1 item chosen"),
+        ({**MULTI, "uniqueItems": True}, ["a", "a"], "must not hold the same item twice"),
+        (
+            {"type": "array", "items": {"type": "string", "minLength": 2}},
+            ["a"],
+            "holds an item that must be at least 2",
+        ),
+        (MULTI, ["a"] * (limits.MAX_CHOSEN + 1), "must not have more than 10000 items"),
+        ({"type": "string"}, b"bytes", "must be text"),
+    ],
+)
+def test_each_rule_in_plain_words(schema: Any, value: Any, says: str) -> None:
+    reason = field_of(schema).check(value)
+    assert reason is not None and says in reason
+    assert faults(form_of(x={**schema, "title": "The thing"}), {"x": value}).errors == {"x": f"The thing {reason}"}
+
+
+def test_an_error_names_all_faults_and_no_value() -> None:
+    schema = form_of(("a", "b"), a={"title": "First"}, b={}, c={"type": "integer"}, d={"format": "email"}, e=CHOICE)
+    error = faults(schema, {"b": None, "c": SECRET, "d": SECRET, "e": SECRET})
+    assert error.errors["a"] == "First is required" and error.errors["b"] == '"b" is required'
+    assert list(error.errors) == ["a", "b", "c", "d", "e"] and error.general == ()
+    assert isinstance(error, ValueError) and str(error).startswith('First is required; "b" is required; "c" must be')
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.errors, again.general) == (str(error), error.errors, error.general)
+
+
+def test_many_faults_make_no_endless_text() -> None:
+    error = faults(form_of(**{f"f{i}": {"type": "integer"} for i in range(1000)}), {f"f{i}": "x" for i in range(1000)})
+    assert len(error.errors) == 1000 and str(error).endswith("and 995 more") and len(str(error)) < 500
+
+
+def test_null_for_a_required_field_that_may_be_null() -> None:
+    schema = form_of(("x",), x={"type": ["string", "null"]})
+    assert faults(schema, {"x": None}).errors["x"] == '"x" needs an answer (null can\'t be sent in a form)'
+
+
+# ---- rules for the form as a whole ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "content", "errors", "general"),
+    [
+        ({"minProperties": 1}, {}, {}, ("The answers together are too few: at least 1 are needed",)),
+        ({"maxProperties": 1}, {"a": "1", "b": "2"}, {}, ("The answers together are too many: at most 1 are allowed",)),
+        (
+            {"dependentRequired": {"a": ["b"]}},
+            {"a": "1"},
+            {},
+            ("The answers together are not complete: one of them asks for another one",),
+        ),
+        ({"not": {"required": ["a"]}}, {"a": "1"}, {}, ("The answers together do not meet a rule of the form (not)",)),
+        (
+            {"allOf": [{"properties": {"a": {"minLength": 9}}}]},
+            {"a": SECRET[:3]},
+            {"a": '"a" does not meet a rule of the form (minLength)'},
+            (),
+        ),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": ["b"]}},
+            {"a": "1"},
+            {},
+            ("The answers together do not meet a rule of the form (dependencies)",),
+        ),
+        (
+            {"additionalProperties": {"type": "number"}},
+            {"z": SECRET},
+            {"z": '"z" does not meet a rule of the form (type)'},
+            (),
+        ),
+        (
+            {"allOf": [{"properties": {"a": {"pattern": r"^\p{L}$"}}}]},
+            {"a": "1"},
+            {"a": '"a" does not meet a rule of the form (pattern)'},
+            (),
+        ),
+        (
+            {"allOf": [{"properties": {"a": {"format": "email"}}}]},
+            {"a": SECRET},
+            {"a": '"a" does not meet a rule of the form (format)'},
+            (),
+        ),
+    ],
+)
+def test_rules_for_the_whole_are_kept(rule: Any, content: Any, errors: Any, general: Any) -> None:
+    error = faults({**form_of(a={"type": "string"}, b={"type": "string"}), **rule}, content)
+    assert (error.errors, error.general) == (errors, general)
+
+
+def test_decimals_are_exact_for_the_judge_too() -> None:
+    form = read_form({**form_of(n={"type": "number"}), "allOf": [{"properties": {"n": {"multipleOf": 0.01}}}]})
+    assert form.validate({"n": 0.07}) == {"n": 0.07}
+    with pytest.raises(FormContentError):
+        form.validate({"n": 0.075})
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {
+            "allOf": [{"$ref": "#/$defs/d0"}],
+            "$defs": {
+                **{f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 20} for i in range(8)},
+                "d8": {"type": "object"},
+            },
+        },
+        {"not": {"$ref": "#"}},
+        {"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}},
+    ],
+    ids=["bomb", "itself", "cycle"],
+)
+def test_rules_that_never_end_end(rule: Any) -> None:
+    error = faults({**form_of(a={}), **rule}, {"a": "v"})
+    assert any(str(limits.MAX_CHECKS) in text for text in error.general)
+
+
+# ---- patterns that never end ----------------------------------------------------------------------------------------
+
+SLOW = {"type": "string", "pattern": "^(a+)+$"}
+
+
+@pytest.mark.timeout(30)
+def test_one_slow_pattern_is_stopped_and_said() -> None:
+    reason = field_of(SLOW).check("a" * 5000 + "b")
+    assert reason is not None and "can't be checked: its pattern needs more than" in reason
+
+
+@pytest.mark.timeout(60)
+def test_many_slow_patterns_have_one_limit() -> None:
+    schema = form_of(**{f"f{i}": {**SLOW, "pattern": f"^(a+)+{i}$"} for i in range(500)})
+    error = faults(schema, {f"f{i}": "a" * 5000 + "b" for i in range(500)})
+    assert len(error.errors) == 500 and str(limits.PATTERN_STEPS) in error.errors["f499"]
+
+
+# ---- what is typed --------------------------------------------------------------------------------------------------
+
+COLOURS = {
+    "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green, light"}, {"const": "7", "title": "Seven"}]
+}
+COLOUR_LIST = {"type": "array", "items": {"anyOf": COLOURS["oneOf"]}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        ({"type": "string"}, "Ada", "Ada"),
+        ({"type": "string"}, " Ada ", " Ada "),
+        ({"type": "string"}, '""', ""),
+        ({"type": "string"}, "none", "none"),
+        ({"type": ["string", "null"]}, "none", MISSING),
+        ({"type": "string"}, "", MISSING),
+        ({"type": "string"}, "  ", MISSING),
+        ({"type": "integer"}, " 42 ", 42),
+        ({"type": "integer"}, "90071992547409910", 90071992547409910),
+        ({"type": "number"}, "90071992547409910.0", 90071992547409910),
+        ({"type": "integer"}, "1.0", 1),
+        ({"type": "integer"}, "1e3", 1000),
+        ({"type": "integer"}, "-5", -5),
+        ({"type": "integer"}, "- 5", -5),
+        ({"type": "integer"}, "+5", 5),
+        ({"type": "integer"}, "1 000 000", 1000000),
+        ({"type": "integer"}, "none", MISSING),
+        ({"type": "number"}, "1 . 5", 1.5),
+        ({"type": "number"}, ".5", 0.5),
+        ({"type": "number"}, "5.", 5),
+        ({"type": "number"}, "1.5E-3", 0.0015),
+        ({"type": "number"}, "0.0", 0),
+        ({"type": "number"}, "0e99999", 0),
+        ({"type": "number"}, "1e-999", 0.0),
+        ({"type": "boolean"}, "Yes", True),
+        ({"type": "boolean"}, "n", False),
+        ({"type": "boolean"}, "TRUE", True),
+        ({"type": "boolean"}, "false", False),
+        (COLOURS, "1", "r"),
+        (COLOURS, "#2", "g"),
+        (COLOURS, "Red", "r"),
+        (COLOURS, "green, LIGHT", "g"),
+        (COLOURS, "r", "r"),
+        (COLOURS, "7", "7"),
+        (COLOURS, "3", "7"),
+        (COLOURS, '"Seven"', "7"),
+        (COLOURS, "none", MISSING),
+        ({"enum": ["none", "all"]}, "none", "none"),
+        ({"enum": [10, 20]}, "20", 20),
+        ({"enum": [10, 20]}, "2", 20),
+        ({"enum": ["2", "1"]}, '"1"', "1"),
+        ({"enum": ["2", "1"]}, "#1", "2"),
+        ({"enum": ["a", "A"]}, "A", "A"),
+        (COLOUR_LIST, "1, 3", ["r", "7"]),
+        (COLOUR_LIST, "Green, light", ["g"]),
+        (COLOUR_LIST, '"Green, light", red', ["g", "r"]),
+        (COLOUR_LIST, "r,r,1", ["r"]),
+        (COLOUR_LIST, "", MISSING),
+        (COLOUR_LIST, " , ", []),
+        ({"type": "array", "items": {"type": "string"}}, 'a, "b, c" ,d', ["a", "b, c", "d"]),
+        ({"type": "array", "items": {"type": "string"}}, r'"say \"hi\""', ['say "hi"']),
+    ],
+)
+def test_what_is_typed_is_understood(schema: Any, text: str, value: Any) -> None:
+    found = field_of(schema).parse(text)
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "says"),
+    [
+        ({"type": "integer"}, "abc", "must be a whole number"),
+        ({"type": "integer"}, "1.5", "must be a whole number"),
+        ({"type": "integer"}, "1 2", "must be a whole number"),
+        ({"type": "integer"}, "0x10", "must be a whole number"),
+        ({"type": "integer"}, "1_000", "must be a whole number"),
+        ({"type": "integer"}, "١٢", "must be a whole number"),
+        ({"type": "number"}, "1,5", "must be a number, with a point before the decimals"),
+        ({"type": "number"}, "nan", "must be a number"),
+        ({"type": "number"}, "inf", "must be a number"),
+        ({"type": "number"}, "-Infinity", "must be a number"),
+        ({"type": "number"}, "1e999999", "400 digits"),
+        ({"type": "number"}, "1e400", "400 digits"),
+        ({"type": "integer"}, "9" * 5000, "400 digits"),
+        ({"type": "number"}, "1e9999999999", "must be a number"),
+        ({"type": "integer", "minimum": 5}, "4", "must be 5 or more"),
+        ({"type": "boolean"}, "maybe", "must be yes or no"),
+        (COLOURS, "4", "its number (1 to 3) or its title"),
+        (COLOURS, "0", "its number (1 to 3) or its title"),
+        (COLOURS, "#7", "its number (1 to 3) or its title"),
+        (COLOURS, "blue", "its number (1 to 3) or its title"),
+        ({"enum": ["2", "1"]}, "1", "more than one option"),
+        ({"enum": ["ab", "AB"]}, "Ab", "more than one option"),
+        (COLOUR_LIST, "1, blue", "its number (1 to 3) or its title"),
+        ({**COLOUR_LIST, "maxItems": 1}, "1,2", "takes at most 1 item chosen"),
+        ({"type": "string", "format": "date"}, "20260131", "must be a date"),
+        ({"type": "string"}, "x" * (limits.MAX_TEXT + 1), "must not be longer"),
+    ],
+)
+def test_what_is_typed_wrongly_is_refused_in_plain_words(schema: Any, text: str, says: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        field_of(schema).parse(text)
+    assert says in str(caught.value) and text not in str(caught.value).replace("#1", "")
+
+
+@pytest.mark.parametrize("text", ["", "  ", "none"])
+def test_a_required_field_needs_an_answer(text: str) -> None:
+    for schema in (
+        {"type": "integer"},
+        COLOURS,
+        {"type": "boolean"},
+        {"type": ["string", "null"]},
+        {**MULTI, "minItems": 1},
+    ):
+        with pytest.raises(ValueError, match="needs an answer"):
+            field_of(schema, required=True).parse(text)
+    assert field_of(MULTI, required=True).parse(text) == []
+
+
+def test_a_required_text_can_be_empty_if_that_is_said() -> None:
+    field = field_of({"type": "string"}, required=True)
+    with pytest.raises(ValueError, match='"" stands for an empty text'):
+        field.parse("")
+    assert field.parse('""') == "" and field.parse("none") == "none"
+
+
+# ---- handlers and servers -------------------------------------------------------------------------------------------
+
+
+def request_of(schema: Any) -> GopherAgentElicitationRequest:
+    return GopherAgentElicitationRequest("form", None, "m", None, "1", "{}", "{}", requested_schema=schema)
+
+
+AGE = form_of(("age",), age={"type": "integer", "minimum": 18, "title": "Age"}, note={"type": "string"})
+
+
+def test_a_handlers_content_is_made_ready() -> None:
+    answer = GopherAgentElicitationResponse("accept", {"age": 20.0, "note": None})
+    assert answer_of(answer, request_of(AGE)) == (ACCEPT, {"age": 20})
+    assert wire_answer(request_of(AGE), answer) == {"action": "accept", "content": {"age": 20}}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"), [(None, "Age is required"), ({"age": 17}, "18 or more"), ({"age": SECRET}, "whole")]
+)
+def test_content_that_the_form_does_not_allow_is_an_error_of_the_handler(content: Any, says: str) -> None:
+    answer = GopherAgentElicitationResponse("accept", content)
+    for use in (lambda: answer_of(answer, request_of(AGE)), lambda: wire_answer(request_of(AGE), answer)):
+        with pytest.raises(ValueError) as caught:
+            use()
+        assert says in str(caught.value) and "Age" in str(caught.value) and SECRET not in repr(caught.value)
+
+
+@pytest.mark.parametrize(("action", "code"), [("decline", DECLINE), ("cancel", CANCEL)])
+def test_content_of_no_accept_is_neither_checked_nor_sent(action: str, code: int) -> None:
+    answer = GopherAgentElicitationResponse(action, {"age": SECRET})
+    assert answer_of(answer, request_of(AGE)) == (code, None)
+    assert wire_answer(request_of(AGE), answer) == {"action": action}
+
+
+def test_a_form_that_can_not_be_read_is_the_servers_error() -> None:
+    params = {"message": "m", "requestedSchema": form_of(x={"type": "object"})}
+    with pytest.raises(InvalidElicitation, match='the field "x" is an object'):
+        read_request(
+            params, modes=frozenset(("form",)), version="2025-11-25", request_id=1, raw={}, server="s", tool=None
+        )
+
+
+def test_a_server_is_told_why_its_form_can_not_be_used(server: McpServer) -> None:
+    asker = ToldAsker("accept", "form")
+    params = {"mode": "form", "message": "m", "requestedSchema": form_of(x={"$ref": "https://evil.example/s.json"})}
+    text = with_toolset(server.url, asker, lambda toolset: text_of(toolset, "raw_elicit", {"params": params}))
+    assert text.startswith("error -32602") and "nothing is fetched" in text and not asker.requests
+
+
+def test_a_form_goes_to_a_server_and_back(server: McpServer) -> None:
+    content = {"__proto__": "a", "": 90071992547409910, "a.b": ["x"], "left": None}
+    schema = form_of(
+        ("",),
+        **{
+            "__proto__": {"type": "string"},
+            "": {"type": "integer"},
+            "a.b": {"type": "array", "items": {"type": "string", "enum": ["x"]}},
+            "left": {"type": "number"},
+        },
+    )
+    asker = ToldAsker(GopherAgentElicitationResponse("accept", content), "form")
+    params = {"mode": "form", "message": "m", "requestedSchema": schema}
+    text = with_toolset(server.url, asker, lambda toolset: text_of(toolset, "raw_elicit", {"params": params}))
+    sent = json.loads(text)["content"]
+    assert sent == {"__proto__": "a", "": 90071992547409910, "a.b": ["x"]}
