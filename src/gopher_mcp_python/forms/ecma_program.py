@@ -6,12 +6,12 @@ steps. Registers hold the groups' places, and the counters and places of loops a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from .ecma_nodes import Back, Choice, Edge, Group, Look, Node, OneOf, Parsed, Repeat, Sequence, Text
+from .ecma_sets import Members
 
 
 class Op(IntEnum):
@@ -63,7 +63,7 @@ class Program:
     steps: tuple[Step, ...]
     registers: int
     anchored: bool
-    first: Mapping[str, bool] | None
+    first: Members | None
 
 
 def build(parsed: Parsed) -> Program:
@@ -166,23 +166,13 @@ def _joined(items: tuple[Node, ...]) -> list[Node]:
     return joined
 
 
-def _single(node: Node) -> Mapping[str, bool] | None:
+def _single(node: Node) -> Members | None:
     """The set, where a node is exactly one character and no group to remember."""
     while isinstance(node, Group) and not node.number:
         node = node.body
     if isinstance(node, OneOf):
         return node.members
-    return _Just(node.text) if isinstance(node, Text) else None
-
-
-class _Just(dict[str, bool]):
-    """The set of one character."""
-
-    def __init__(self, character: str) -> None:
-        super().__init__({character: True})
-
-    def __missing__(self, character: str) -> bool:
-        return False
+    return Members([(ord(node.text), ord(node.text))]) if isinstance(node, Text) else None
 
 
 def _is_anchored(node: Node) -> bool:
@@ -195,7 +185,7 @@ def _is_anchored(node: Node) -> bool:
     return isinstance(node, Edge) and node.kind == "^"
 
 
-def _first(node: Node) -> Mapping[str, bool] | None:
+def _first(node: Node) -> Members | None:
     if isinstance(node, Sequence):
         return _first(node.items[0]) if node.items else None
     if isinstance(node, Group) or (isinstance(node, Repeat) and node.least):
