@@ -97,6 +97,10 @@ def run() -> str:
         assert_type(result, AgentResult)
         assert_type(result.status, AgentResultStatus)
         assert_type(agent.is_disposed(), bool)
+        with agent.run_stream("query", timeout_ms=1000) as stream:
+            for event in stream:
+                assert_type(event.call_id, str | None)
+        assert_type(stream.result, AgentResult)
         return agent.run("query")
 
 
@@ -132,6 +136,10 @@ async def awaited() -> str:
     async with await GopherAgent.create_with_url_async("DirectProvider", "direct", "http://a/mcp", options) as agent:
         assert_type(agent, GopherAgent)
         assert_type(await agent.run_detailed_async("query", timeout_ms=1000), AgentResult)
+        async with agent.run_stream_async("query") as stream:
+            async for event in stream:
+                assert_type(event, GopherAgentEvent)
+        assert_type(stream.text, str)
         return await agent.run_async("query")
 
 
