@@ -275,7 +275,7 @@ def test_threads_share_a_pattern() -> None:
 
 
 # Assigned long ago, so that all versions of Unicode say the same.
-_OLD = "aZ09_ -+$€.(«\n\t\x00\x7fé߀ǅʰΩαЖאعअ中あアー가〇Ⅷ½²́ः⃝\u200d\u2028\u2029\u00ad\ufeff\ufe0f\ue000\ud800\uffff"
+_OLD = "aZ09_ -+$€.(«\n\t\x00\x7fé߀ǅʰΩαЖאعअ中あアー가〇Ⅷ½²ः⃝\u200d\u2028\u2029\u00ad\ufeff\ufe0f\ue000\ud800\uffff"
 _OLD += "😀🇩🏽𝒜‿†"
 
 
