@@ -109,6 +109,16 @@ def test_time_is_up() -> None:
     assert text_of(run(response_of(theirs(never, timeout_ms=50), "decline_aware"))) == "action: cancel"
 
 
+def test_its_results_have_meta_under_another_key_and_its_calls_are_not_made_again() -> None:
+    """What docs/frameworks.md says of ADK's own toolset; if this fails, it is to be changed."""
+    response = run(response_of(theirs("cancel"), "with_meta"))
+    assert response["meta"] == {"example.com/trace": {"id": 7, "tags": ["a", None]}}
+    person = Person()
+    assert "URL elicitation required" in run(response_of(theirs(person), "error_32042"))["error"]
+    assert "invalid result" in run(response_of(theirs(person), "input_required"))["error"]
+    assert person.requests == []
+
+
 # ---- McpToolset of this package as a toolset of ADK ------------------------------------------------------------------
 
 
@@ -127,6 +137,13 @@ def test_our_toolset_asks() -> None:
     person = Person()
     assert run(response_of(ours(person), "decline_aware")) == {"output": "action: accept"}
     assert person.requests[0].tool == "decline_aware"
+
+
+@pytest.mark.parametrize("tool", ["error_32042", "input_required"])
+def test_our_toolset_makes_the_call_again_after_the_answer(tool: str) -> None:
+    person = Person()
+    response = run(response_of(ours(person), tool))
+    assert "output" in response and [request.tool for request in person.requests] == [tool]
 
 
 def test_a_tool_that_fails_is_an_answer_for_the_model() -> None:
