@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +93,17 @@ def test_an_import_that_fails_for_another_reason_is_left_alone(
     with pytest.raises(ImportError, match="no such module"):
         with needed_for("the demo"):
             raise ImportError("no such module", name=missing)
+
+
+@pytest.mark.source_tree
+def test_the_document_of_frameworks_is_python() -> None:
+    """Its pieces need frameworks, which tests/support/frameworks runs; here they are read."""
+    text = (children.ROOT / "docs" / "frameworks.md").read_text(encoding="utf-8")
+    pieces = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(pieces) >= 8
+    for piece in pieces:
+        compile(piece, "frameworks.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        for module, name in re.findall(r"^from (gopher_mcp_python\S*) import (\w+)", piece, re.MULTILINE):
+            source = children.ROOT / "src" / Path(*module.split("."))
+            listed = source.with_suffix(".py") if source.with_suffix(".py").exists() else source / "__init__.py"
+            assert f'"{name}"' in listed.read_text(encoding="utf-8"), f"{module} has no {name}"
