@@ -141,22 +141,26 @@ class RunEvents:
 
 
 class AgentEvents:
-    """One agent's: knows the program's callback and the run that has its turn, which is the one that asks."""
+    """One agent's: knows the program's callback and the run that has its turn, which is the one that asks.
+
+    Attributes:
+        heard: whether anybody listens now; an attribute, since each inline answer looks at it.
+    """
 
     def __init__(self) -> None:
-        self.on_event: EventHandler | None = None
+        self._on_event: EventHandler | None = None
         self._turn: RunEvents | None = None
+        self.heard = False
 
-    @property
-    def heard(self) -> bool:
-        """Whether anybody listens."""
-        turn = self._turn
-        return self.on_event is not None or (turn is not None and turn.heard)
+    def listen(self, on_event: EventHandler | None) -> None:
+        """The program's callback, for all that comes."""
+        self._on_event = on_event
+        self.heard = on_event is not None
 
     @contextmanager
     def run(self, sink: Sink | None = None) -> Iterator[RunEvents]:
         """A run, from waiting for its turn to its end, and how it ended."""
-        run = RunEvents(self.on_event, sink)
+        run = RunEvents(self._on_event, sink)
         token = _current.set((self, run))
         try:
             yield run
@@ -166,7 +170,7 @@ class AgentEvents:
             raise
         finally:
             if self._turn is run:
-                self._turn = None
+                self._turn, self.heard = None, self._on_event is not None
             run.end(COMPLETED)
             _current.reset(token)
 
@@ -174,9 +178,9 @@ class AgentEvents:
         """For engines, in the context of who called run(): its turn has come."""
         owner, run = _current.get()
         if run is None or owner is not self or run.over:  # an engine's agent that is used without a GopherAgent
-            run = RunEvents(self.on_event)
+            run = RunEvents(self._on_event)
         run.begin()
-        self._turn = run
+        self._turn, self.heard = run, run.heard
         return run
 
     def asking(self, request: GopherAgentElicitationRequest, pending: Any) -> Asking:
@@ -184,7 +188,7 @@ class AgentEvents:
         owner, run = _current.get()
         if owner is not self:  # it came on a session's own stream
             run = self._turn
-        return Asking(run if run is not None and not run.over else RunEvents(self.on_event), request, pending)
+        return Asking(run if run is not None and not run.over else RunEvents(self._on_event), request, pending)
 
 
 _Current = tuple["AgentEvents | None", "RunEvents | None"]

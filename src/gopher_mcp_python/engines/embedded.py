@@ -78,7 +78,7 @@ class EmbeddedAgent:
     def __init__(self, spec: CreateSpec, provider: Provider, toolsets: list[Toolset]) -> None:
         hush()
         self._spec = spec
-        spec.elicitor.events.on_event = spec.options.on_event
+        spec.elicitor.events.listen(spec.options.on_event)
         self._provider = provider
         self._toolsets = toolsets
         self._tools = Tools([])

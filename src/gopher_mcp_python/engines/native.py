@@ -72,7 +72,7 @@ class NativeAgent:
         self._released = False
         self._handle: _bridge.AgentHandle | None = None  # none before the first and after a retired one
         self._host = Recorder(spec.elicitor)
-        spec.elicitor.events.on_event = spec.options.on_event
+        spec.elicitor.events.listen(spec.options.on_event)
 
     # -- running -----------------------------------------------------------------------------------------------------
 
