@@ -18,6 +18,8 @@ PROMISED = {
     "startup": {"import_ratio", "embedded_ratio"},
     "signin": {"embedded_warm_ratio", "embedded_cold_ratio"},
     "toolcall": {"tool_call_ratio"},
+    "toolset": {"call_ratio", "elicitation_ratio", "parallel_ratio"},
+    "forms": {"form_ratio"},
     "registry": {"registry_ratio"},
 }
 

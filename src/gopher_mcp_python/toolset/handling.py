@@ -134,7 +134,7 @@ class HandlerAsker:
         if self._fixed is not None:
             return GopherAgentElicitationResponse(self._fixed)
         identity = key_of(request)
-        key = identity and (occasion.person, identity)
+        key = None if identity is None else (occasion.person, identity)
         while key is not None and (first := self._asking.get(key)) is not None:
             answer = await asyncio.shield(first)
             if answer is not None:
