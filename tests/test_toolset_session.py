@@ -189,6 +189,14 @@ def test_stdio_server_at_2026_for_a_tool_that_asks_through_its_result() -> None:
     assert with_toolset(STDIO, asker, both) == ["action: accept", "actions: accept"]
 
 
+@pytest.mark.parametrize("way", ["http", "stdio"])
+def test_a_server_without_2026_says_so_when_that_is_asked_for(server_with: Callable[..., McpServer], way: str) -> None:
+    stdio = StdioConnection(STDIO.command, (*STDIO.args, "--era", "legacy"), cwd=".", name="local")
+    where = server_with("--era", "legacy").url if way == "http" else stdio
+    with pytest.raises(ConnectionError, match=r'does not speak protocol 2026-07-28.* "auto" takes what it speaks'):
+        with_toolset(where, None, lambda toolset: text_of(toolset, "plain"), protocol="2026-07-28")
+
+
 def test_command_that_does_not_exist() -> None:
     with pytest.raises(ConnectionError, match="Is the command installed"):
         with_toolset(StdioConnection("/no/such/server"), None, lambda toolset: text_of(toolset, "plain"))

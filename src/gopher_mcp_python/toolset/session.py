@@ -17,8 +17,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
+from ..errors import ConnectionError
 from .calls import ServerRequest
-from .connection import Connection, Farewell, HttpConnection, StdioConnection, open_transport
+from .connection import Connection, Farewell, HttpConnection, StdioConnection, open_transport, place
 from .elicitation import Asker, InvalidElicitation, Occasion, Prompt, key_of, read_request, wire_answer
 from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from .record import Record, current_record
@@ -171,7 +172,7 @@ class Session:
     async def _negotiate(self, client: ClientSession) -> None:
         """See the module `toolset` for why the handshake comes first."""
         if self._protocol == "2026-07-28":
-            await client.discover()
+            await self._discover(client)
             return
         try:
             await client.initialize()
@@ -185,6 +186,17 @@ class Session:
             except (MCPError, RuntimeError, ValueError):
                 record.http_status = status  # the first refusal is the one to tell of
                 raise refused from None
+
+    async def _discover(self, client: ClientSession) -> None:
+        try:
+            await client.discover()
+        except MCPError as refused:
+            if refused.error.code != METHOD_NOT_FOUND and getattr(current_record(), "http_status", None) != 400:
+                raise
+            raise ConnectionError(
+                f"connecting to {place(self.connection)} failed: the server does not speak protocol 2026-07-28, which "
+                'was asked for; "auto" takes what it speaks (protocol=, or GOPHER_MCP_PROTOCOL for agents)'
+            ) from None
 
     # ---- requests --------------------------------------------------------------------------------------------------
 
