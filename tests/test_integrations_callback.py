@@ -242,6 +242,33 @@ def test_one_prompt_at_a_time_first_come_first_served(server: McpServer, person:
     assert len(order) == 4
 
 
+def test_one_callback_on_several_event_loops(server: McpServer) -> None:
+    open_now: list[Request] = []
+    failed: list[BaseException] = []
+
+    async def handler(request: Request) -> str:
+        open_now.append(request)
+        assert len(open_now) == 1
+        await asyncio.sleep(0.02)
+        open_now.pop()
+        return "accept"
+
+    callback = elicitation_callback(handler)
+
+    def use() -> None:
+        try:
+            assert text_of(server, callback, "elicit_twice") == "actions: accept accept"
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
 def test_a_withdrawn_question_is_cancelled(server: McpServer) -> None:
     async def body() -> None:
         asked, left = asyncio.Event(), asyncio.Event()

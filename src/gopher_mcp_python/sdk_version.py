@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from .errors import AgentError
 
-__all__ = ["NEEDED", "REMEDY", "needed_for", "trouble"]
+__all__ = ["NEEDED", "REMEDY", "needed_for", "require", "trouble"]
 
 NEEDED = (2, 3)
 _WANTED = ".".join(map(str, NEEDED))
@@ -32,6 +32,13 @@ def trouble() -> str | None:
     if found is not None and (int(found[1]), int(found[2])) >= NEEDED:
         return None
     return f"needs mcp {_WANTED} or newer; {version} is installed: {REMEDY}"
+
+
+def require(what: str) -> None:
+    """Raises AgentError where the installed SDK can't be used. Takes a tenth of a second; see `needed_for`."""
+    reason = trouble()
+    if reason is not None:
+        raise AgentError(f"{what} {reason}")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import final
 
-from ..sdk_version import needed_for
+from ..sdk_version import require
 
 START_SECONDS = 30.0
 END_SECONDS = 5.0
@@ -26,8 +26,7 @@ class DemoServer:
         self.url = ""
 
     def __enter__(self) -> DemoServer:
-        with needed_for("the demo"):
-            import_module("mcp_types")
+        require("the demo")
         # A session of its own: Ctrl-C in the terminal is for the agent, which still has an answer to send.
         # It ends with its standard input, so it can't outlive this process, however that ends.
         self._process = subprocess.Popen(

@@ -30,7 +30,8 @@ from tests.support.servers import McpServer
 WANTED = {
     "adk": ["google-adk[mcp]==2.13.0", "pytest>=8.3"],
     "fastmcp": ["fastmcp-slim[client]==4.2.3", "pydantic-ai-slim[mcp]==2.68.0", "langchain-core==1.8.3", "pytest>=8.3"],
-    "adapters": ["langchain-mcp-adapters==0.3.2", "pytest>=8.3"],
+    # mcp-types: left behind when pip installs the adapters where mcp 2.x was.
+    "adapters": ["langchain-mcp-adapters==0.3.2", "mcp-types==2.3.0", "pytest>=8.3"],
 }
 HERE = Path(__file__).parent
 
