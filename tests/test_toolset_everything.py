@@ -201,7 +201,7 @@ def test_a_call_given_up_in_the_middle_is_told_to_the_server(http: Everything) -
 
     async def body(toolset: McpToolset) -> None:
         started = asyncio.Event()
-        arguments = {"duration": 60, "steps": 1200}
+        arguments = {"duration": 20, "steps": 400}
 
         async def seen(progress: float, total: float | None, message: str | None) -> None:
             started.set()

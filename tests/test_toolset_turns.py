@@ -186,8 +186,8 @@ def test_a_question_is_withdrawn_with_its_call(place: Place) -> None:
 
     async def body(toolset: McpToolset) -> None:
         calling = asyncio.create_task(toolset.call_tool(url_tool(place)))
-        waiting = asyncio.create_task(toolset.call_tool(url_tool(place)))
         await handler.wait_open()
+        waiting = asyncio.create_task(toolset.call_tool(url_tool(place)))
         await place.scenario.wait_for("run", 2)
         waiting.cancel()  # its turn has not come, and now never will
         await asyncio.wait((waiting,))
