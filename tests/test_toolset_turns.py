@@ -38,6 +38,7 @@ from tests.support.toolset_places import (
 )
 from tests.support.toolset_servers import MODERN, VERSIONS, Place, using
 
+STDIO = StdioConnection(sys.executable, ("-m", "tests.support.mcp_server", "--stdio"), cwd=".")
 META = {"example.com/trace": {"id": 7, "tags": ["a", None]}}
 
 
@@ -139,6 +140,18 @@ def test_a_handler_sees_the_context_of_its_own_call(place: Place) -> None:
     place.run(body, elicitation_handler=as_the_user_is)
 
 
+def test_a_handler_sees_its_callers_context_where_the_transport_has_none() -> None:
+    """On stdio a question comes on the one stream that there is, read by the session's own task."""
+    user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="cancel")
+
+    async def body(toolset: McpToolset) -> None:
+        for name in ("accept", "decline"):
+            user.set(name)
+            assert await toolset.call_tool("decline_aware") == {"output": f"action: {name}"}
+
+    using(STDIO, body, elicitation_handler=lambda request: user.get())
+
+
 @at(WITH_URLS, MODERN)
 def test_many_calls_at_once_get_their_own_answers(place: Place) -> None:
     def schema(number: int) -> dict[str, Any]:
@@ -230,7 +243,7 @@ def test_a_question_is_withdrawn_when_its_stream_dies(place: Place) -> None:
 def test_a_question_is_withdrawn_when_its_server_dies(transport: str, server_with: Callable[..., McpServer]) -> None:
     handler = Asked(never)
     if transport == "stdio":
-        connection: Any = StdioConnection(sys.executable, ("-m", "tests.support.mcp_server", "--stdio"), cwd=".")
+        connection: Any = STDIO
     else:
         url = server_with().url
         connection = url if transport == "http" else HttpConnection(url.replace("/mcp", "/sse"), transport="sse")
