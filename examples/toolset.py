@@ -21,27 +21,30 @@ from gopher_mcp_python.forms import MISSING, read_form
 TOOL = "get_gmail_users_get_profile"
 
 
-async def typed(question: str) -> str:
-    """A line from the person, without the loop standing still. In your program: a web socket, a chat, a dialog."""
+def typed(question: str) -> str:
+    """A line from the person. In your program: a web socket, a chat, a dialog."""
     print(question, flush=True)
-    line = await asyncio.to_thread(sys.stdin.readline)
+    line = sys.stdin.readline()
     return line.strip() if line else "cancel"
 
 
-async def ask_my_user(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+def ask_my_user(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+    """Called on a thread of its own, which may wait, while the event loop goes on. It may be `async` instead."""
     print(f"{request.server} asks in {request.tool}: {request.message}", file=sys.stderr)
     if request.mode == "form":
-        return await fill_in(request)
+        return fill_in(request)
     # The URL holds a secret (its state): give it to the person who asked, and to nobody's log.
-    said = await typed(f"PLEASE OPEN {request.url}")
+    said = typed(f"PLEASE OPEN {request.url}")
     return GopherAgentElicitationResponse("accept" if said == "done" else "cancel")
 
 
-async def fill_in(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+def fill_in(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
     content = {}
     for field in read_form(request.requested_schema).fields:
+        choices = ", ".join(option.title for option in field.options)
+        question = f"{field.title or field.name}{'' if field.required else ' (optional)'}"
         while field.name not in content:
-            said = await typed(f"{field.title or field.name}{'' if field.required else ' (optional)'}:")
+            said = typed(f"{question}: {choices}")
             if said == "cancel":
                 return GopherAgentElicitationResponse("cancel")
             try:
