@@ -21,7 +21,7 @@ from gopher_mcp_python.forms import Form, FormContentError, FormSchemaError, rea
 from tests.support.judge import Judge
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-AT_A_TIME = 5  # forms for each round trip to Node
+AT_A_TIME = 10  # forms for each round trip to Node
 # 5,000 forms with eight answers each; one Hypothesis example is a batch of forms.
 SETTINGS = settings(
     max_examples=20_000 // AT_A_TIME if LONG else 5_000 // AT_A_TIME,

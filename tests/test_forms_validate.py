@@ -13,6 +13,7 @@ from gopher_mcp_python.answers import ACCEPT, CANCEL, DECLINE, answer_of
 from gopher_mcp_python.elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
 from gopher_mcp_python.forms import MISSING, Field, FormContentError, limits, read_form
 from gopher_mcp_python.toolset.elicitation import InvalidElicitation, read_request, wire_answer
+from tests.support import children
 from tests.support.servers import McpServer
 from tests.support.toolset import ToldAsker, text_of, with_toolset
 
@@ -321,6 +322,27 @@ def test_many_slow_patterns_have_one_limit() -> None:
     schema = form_of(**{f"f{i}": {**SLOW, "pattern": f"^(a+)+{i}$"} for i in range(500)})
     error = faults(schema, {f"f{i}": "a" * 5000 + "b" for i in range(500)})
     assert len(error.errors) == 500 and str(limits.PATTERN_STEPS) in error.errors["f499"]
+
+
+@pytest.mark.timeout(60)
+def test_a_form_of_a_thousand_fields() -> None:
+    fields = {f"f{i}": {"type": "string", "minLength": 1, "pattern": "^a", "title": f"F {i}"} for i in range(900)}
+    more = {f"n{i}": {"type": "integer", "minimum": i} for i in range(100)}
+    answers = {**dict.fromkeys(fields, "abc"), **{f"n{i}": i for i in range(100)}}
+    form = read_form(form_of((*fields, *more), **fields, **more))
+    assert form.validate(answers) == answers
+    assert len(faults(form_of((*fields, *more), **fields, **more), {}).errors) == 1000
+
+
+def test_ordinary_forms_need_no_library() -> None:
+    program = (
+        "import sys; from gopher_mcp_python.forms import read_form;"
+        "properties = {'a': {'$ref': '#/$defs/a'}, 'b': {'enum': ['x']}};"
+        "form = read_form({'properties': properties, '$defs': {'a': {'minLength': 2}}, 'additionalProperties': False});"
+        "form.validate({'a': 'ab', 'b': 'x'});"
+        "print([name for name in ('jsonschema', 'referencing', 'regex', 'mcp') if name in sys.modules])"
+    )
+    assert children.python(program).check().out.strip() == "[]"
 
 
 # ---- what is typed --------------------------------------------------------------------------------------------------
