@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 import gopher_mcp_python
 from tests.support import children, requirements, vendor
 from tests.support.servers import McpServer
@@ -33,6 +35,7 @@ WANTED = {
     # mcp-types: left behind when pip installs the adapters where mcp 2.x was.
     "adapters": ["langchain-mcp-adapters==0.3.2", "mcp-types==2.3.0", "pytest>=8.3"],
 }
+OLDEST_PYTHON = {"adk": (3, 11), "fastmcp": (3, 11), "adapters": (3, 10)}
 HERE = Path(__file__).parent
 
 
@@ -85,6 +88,8 @@ def package_alone(folder: Path) -> Iterator[dict[str, str]]:
 
 def cases(environment: str, framework: str, servers: dict[str, str], folder: Path) -> None:
     """Runs the cases of a framework (`cases_<framework>.py`), `servers` being variables with addresses."""
+    if sys.version_info[:2] < OLDEST_PYTHON[environment]:
+        pytest.skip(f"{WANTED[environment][0]} needs Python 3.11")
     script = HERE / f"cases_{framework}.py"
     argv = ["-m", "pytest", "-q", "--noconftest", "-c", "/dev/null", "--rootdir", str(folder)]
     ended = run(environment, folder, [*argv, "-p", "no:cacheprovider", str(script)], servers)
