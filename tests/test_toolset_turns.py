@@ -231,6 +231,21 @@ def test_closing_withdraws_what_is_asked(place: Place) -> None:
     assert handler.withdrawn == 1 and "accept" not in place.scenario.actions()
 
 
+@at(WITH_URLS)
+def test_a_server_that_asks_again_while_it_is_closed_asks_nobody(place: Place) -> None:
+    handler = Asked(never)
+
+    async def body(toolset: McpToolset) -> None:
+        calling = asyncio.create_task(toolset.call_tool("elicit_twice"))
+        await handler.wait_open()
+        await toolset.aclose()
+        await asyncio.wait((calling,))
+        calling.exception()
+
+    place.run(body, elicitation_handler=handler)
+    assert handler.messages == ["Sign in to Gmail to continue."]
+
+
 @at(WITH_URLS, transports=("http",))
 def test_a_question_is_withdrawn_when_its_stream_dies(place: Place) -> None:
     handler = Asked(never)
