@@ -64,7 +64,9 @@ def call(connection: Any, name: str, arguments: dict[str, Any] | None = None, **
 
 def sent(response: dict[str, Any]) -> dict[str, Any]:
     """What came to the server: its tools tell the raw answer."""
-    raw: dict[str, Any] = json.loads(re.search(r"Raw result: (\{.*\})", response["output"], re.DOTALL)[1])  # type: ignore[index]
+    told = re.search(r"Raw result: (\{.*\})", response["output"], re.DOTALL)
+    assert told, response
+    raw: dict[str, Any] = json.loads(told[1])
     return raw
 
 
