@@ -12,5 +12,4 @@ pytestmark = [pytest.mark.source_tree, pytest.mark.timeout(600)]  # pip, the fir
 
 
 def test_langchain_mcp_adapters(tmp_path: Path) -> None:
-    with frameworks.servers() as servers:
-        frameworks.cases("adapters", "adapters", servers, tmp_path)
+    frameworks.cases("adapters", ["adapters"], tmp_path)

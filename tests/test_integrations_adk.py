@@ -12,5 +12,4 @@ pytestmark = [pytest.mark.source_tree, pytest.mark.timeout(600)]  # pip, the fir
 
 
 def test_google_adk(tmp_path: Path) -> None:
-    with frameworks.servers() as servers:
-        frameworks.cases("adk", "adk", servers, tmp_path)
+    frameworks.cases("adk", ["adk"], tmp_path)

@@ -11,7 +11,5 @@ from tests.support import frameworks
 pytestmark = [pytest.mark.source_tree, pytest.mark.timeout(600)]  # pip, the first time
 
 
-@pytest.mark.parametrize("framework", ["fastmcp", "pydantic_ai", "langchain"])
-def test_framework(framework: str, tmp_path: Path) -> None:
-    with frameworks.servers() as servers:
-        frameworks.cases("fastmcp", framework, servers, tmp_path)
+def test_fastmcp_pydantic_ai_and_langchain(tmp_path: Path) -> None:
+    frameworks.cases("fastmcp", ["fastmcp", "pydantic_ai", "langchain"], tmp_path)

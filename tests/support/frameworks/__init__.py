@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -77,28 +77,28 @@ def _metadata_only(folder: Path) -> Path:
     return path
 
 
-@contextmanager
-def package_alone(folder: Path) -> Iterator[dict[str, str]]:
+def package_alone(folder: Path) -> dict[str, str]:
     """Variables under which an environment has this package's code, and nothing else of the one that tests run in."""
     source = Path(gopher_mcp_python.__file__).parent
     (folder / source.name).symlink_to(source)
     path = os.pathsep.join((str(folder), str(children.ROOT)))
-    yield {"PYTHONPATH": path, "NO_GCE_CHECK": "true"}  # ADK asks the network for credentials of Google's machines
+    return {"PYTHONPATH": path, "NO_GCE_CHECK": "true"}  # ADK asks the network for credentials of Google's machines
 
 
-def cases(environment: str, framework: str, servers: dict[str, str], folder: Path) -> None:
-    """Runs the cases of a framework (`cases_<framework>.py`), `servers` being variables with addresses."""
+def cases(environment: str, frameworks: Sequence[str], folder: Path) -> None:
+    """Runs the cases of frameworks (`cases_<framework>.py`) in one process; `folder` is empty and the test's own."""
     if sys.version_info[:2] < OLDEST_PYTHON[environment]:
         pytest.skip(f"{WANTED[environment][0]} needs Python 3.11")
-    script = HERE / f"cases_{framework}.py"
-    argv = ["-m", "pytest", "-q", "--noconftest", "-c", "/dev/null", "--rootdir", str(folder)]
-    ended = run(environment, folder, [*argv, "-p", "no:cacheprovider", str(script)], servers)
+    scripts = [str(HERE / f"cases_{framework}.py") for framework in frameworks]
+    argv = ["-m", "pytest", "-q", "--noconftest", "-c", "/dev/null", "--rootdir", str(folder), "-p", "no:cacheprovider"]
+    with _servers() as addresses:
+        ended = run(environment, folder, [*argv, *scripts], addresses)
     assert ended.code == 0, ended.out[-8000:] + ended.err[-2000:]
     print(ended.out)
 
 
 @contextmanager
-def servers() -> Iterator[dict[str, str]]:
+def _servers() -> Iterator[dict[str, str]]:
     """The scenario server, and one that speaks the handshake protocols only, as variables for `cases`."""
     both, legacy = McpServer(), McpServer("--era", "legacy")
     try:
@@ -110,7 +110,6 @@ def servers() -> Iterator[dict[str, str]]:
 
 def run(name: str, folder: Path, argv: list[str], env: dict[str, str] | None = None) -> children.Ended:
     """Runs Python in an environment, with this package's code; `folder` is an empty one of the test's own."""
-    interpreter = python(name)
-    with package_alone(folder) as variables:
-        return children.run([str(interpreter), *argv], env={**variables, **(env or {})}, timeout=170)
+    environment = {**package_alone(folder), **(env or {})}
+    return children.run([str(python(name)), *argv], env=environment, timeout=300)
 
