@@ -314,7 +314,7 @@ def test_a_client_of_the_callers_own(place: Place, what: str) -> None:
                 assert "kind" in {tool.name for tool in await toolset.list_tools()}
                 response = await toolset.call_tool("kind", {"kind": "text", "meta": META})
                 assert response["output"] == "hello" and response["_meta"].items() >= META.items()
-                assert (await toolset.get_prompt("plain")).messages[0].content.text == "plain: ok"  # type: ignore[union-attr]
+                assert (await toolset.get_prompt("plain")).messages[0].content.text == "plain: ok"
             assert not (await client.call_tool("plain")).is_error, "it is the caller's to close"
 
     asyncio.run(asyncio.wait_for(body(), 20))
