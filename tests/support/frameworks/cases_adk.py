@@ -17,7 +17,7 @@ from google.adk.tools.mcp_tool import McpToolset as AdkMcpToolset
 from google.adk.tools.mcp_tool.mcp_session_manager import StreamableHTTPConnectionParams
 from google.genai import types
 
-from gopher_mcp_python import McpToolset, elicitation_callback
+from gopher_mcp_python import AgentError, McpToolset, elicitation_callback
 from gopher_mcp_python.integrations.adk import AdkToolset
 from tests.support.frameworks.asking import PLANTED, URL, Person, clear, fails, log, never, run
 
@@ -153,6 +153,16 @@ def test_a_tool_that_fails_is_an_answer_for_the_model() -> None:
 def test_an_error_of_the_server_is_an_answer_for_the_model() -> None:
     response = run(response_of(ours(), "protocol_error"))
     assert list(response) == ["error"] and "the server broke" in response["error"]
+
+
+def test_the_runner_closes_it() -> None:
+    async def body() -> None:
+        toolset = McpToolset(URL)
+        await response_of(AdkToolset(toolset), "plain")
+        await toolset.call_tool("plain")
+
+    with pytest.raises(AgentError, match="was closed"):
+        run(body())
 
 
 def test_declarations_names_and_filter() -> None:

@@ -11,7 +11,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from gopher_mcp_python import McpToolset
 from gopher_mcp_python.integrations.langchain import McpToolException, langchain_tools
-from tests.support.frameworks.asking import URL, Person, clear, example, run
+from gopher_mcp_python.toolset import ElicitationHandlerError
+from tests.support.frameworks.asking import PLANTED, URL, Person, clear, example, fails, run
 
 
 async def message_of(
@@ -64,6 +65,12 @@ def test_what_fails_is_a_message_for_the_model(tool: str, text: str) -> None:
 def test_or_is_raised(tool: str, text: str) -> None:
     with pytest.raises(McpToolException, match=text):
         run(message_of(tool, handle_tool_error=False))
+
+
+def test_a_handler_that_fails_is_no_answer_for_the_model() -> None:
+    with pytest.raises(ElicitationHandlerError) as told:
+        run(message_of("decline_aware", handler=fails))
+    assert isinstance(told.value.__cause__, RuntimeError) and PLANTED not in str(told.value)
 
 
 def test_models_get_the_schema() -> None:
