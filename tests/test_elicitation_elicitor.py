@@ -314,7 +314,7 @@ def test_a_completion_notice_before_the_page_was_shown_ends_nothing(terminal: An
         seen.append(made._finished == set())
         made.completed("id-1")
         made.completed("other")
-        seen.append(made._finished == {"id-1"})
+        seen.append(made._finished == {(None, "id-1")})
         return "cancel"
 
     terminal(line)

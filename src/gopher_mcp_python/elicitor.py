@@ -28,6 +28,7 @@ __all__ = ["Elicitor", "Pending", "ask_now", "fixed_action_of"]
 
 # Used with suppress: a filter of the program's may raise, and a server must get its answer all the same.
 _log = logging.getLogger("gopher_mcp_python.elicitation")
+_Page = tuple[object, str]  # the session that asked, and its elicitation id
 
 
 class Pending(Protocol):
@@ -80,8 +81,8 @@ class Elicitor:
         self.events = AgentEvents()
         self._asking: dict[int, Asking] = {}  # by the id of the pending request: those that a handler has
         self._runs = 0  # under way
-        self._prompted: list[str] = []  # ids of requests that a person has before them
-        self._finished: set[str] = set()  # those of them that the server has called complete
+        self._prompted: list[_Page] = []  # those that a person has before them
+        self._finished: set[_Page] = set()  # those of them that the server has called complete
         self.inline_answer = self._make_inline()
 
     # -- for engines -------------------------------------------------------------------------------------------------
@@ -137,12 +138,12 @@ class Elicitor:
         if asking is not None:
             asking.end_if_gone()
 
-    def completed(self, elicitation_id: str) -> None:
+    def completed(self, elicitation_id: str, source: object = None) -> None:
         """The server says that this sign-in is complete: its prompt ends with accept, without Enter. Unknown and
         finished ids are ignored."""
         with self._lock:
-            if elicitation_id in self._prompted:
-                self._finished.add(elicitation_id)
+            if (source, elicitation_id) in self._prompted:
+                self._finished.add((source, elicitation_id))
 
     @contextmanager
     def during_run(self) -> Iterator[None]:
@@ -222,13 +223,14 @@ class Elicitor:
         from .elicitation_runtime import default_prompt
 
         request, identity = pending.request, pending.request.elicitation_id
+        page = (getattr(pending, "source", None), identity) if identity else None
         watch = Watch(
             is_open=pending.is_open,
-            is_finished=lambda: identity in self._finished,
+            is_finished=lambda: page in self._finished,
             engine_limit_ms=pending.remaining_ms,
             deadline=deadline_after(self.timeout_ms),
             limit_ms=self.timeout_ms or None,
-            on_shown=lambda: self._prompt_shown(identity),
+            on_shown=lambda: self._prompt_shown(page),
         )
         try:
             action = default_prompt(self._open_browser).ask(request, watch)
@@ -239,20 +241,22 @@ class Elicitor:
             self._failed(error)
             return "cancel"
         finally:
-            self._prompt_over(identity)
+            self._prompt_over(page)
 
-    def _prompt_shown(self, identity: str | None) -> None:
+    def _prompt_shown(self, page: _Page | None) -> None:
         """From now on a completion notice can end the prompt; one that came before the page was known ends nothing."""
-        if identity:
+        if page is not None:
             with self._lock:
-                self._prompted.append(identity)
+                self._prompted.append(page)
 
-    def _prompt_over(self, identity: str | None) -> None:
+    def _prompt_over(self, page: _Page | None) -> None:
+        if page is None:
+            return
         with self._lock:
-            if identity in self._prompted:
-                self._prompted.remove(identity)
-            if identity is not None and identity not in self._prompted:
-                self._finished.discard(identity)
+            if page in self._prompted:
+                self._prompted.remove(page)
+            if page not in self._prompted:
+                self._finished.discard(page)
 
     def _run_handler(
         self, handler: Callable[[Any], object], request: GopherAgentElicitationRequest, asking: Asking, *, held: bool

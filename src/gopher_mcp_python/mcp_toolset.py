@@ -17,7 +17,15 @@ from .toolset.calls import GetPrompt, ReadResource, ToolCall
 from .toolset.clock import PausableClock
 from .toolset.connection import ClientConnection
 from .toolset.handling import asker_for
-from .toolset.inputs import as_connection, as_progress, as_root, as_seconds, with_sign_in
+from .toolset.inputs import (
+    as_connection,
+    as_names,
+    as_person,
+    as_progress,
+    as_roots,
+    as_seconds,
+    with_sign_in,
+)
 from .toolset.quiet import hush
 from .toolset.results import function_response
 from .toolset.toolset import Toolset
@@ -48,8 +56,8 @@ class McpToolset:
     traces keep.** That goes for its "_meta", too, which is there whenever the result carried it, unchanged: servers put
     authorization challenges, trace ids and the like there. Take it out yourself where the model must not have it.
 
-    Use it from one event loop; any number of calls may be under way at the same time. It connects when it is first
-    used, and again when the server has forgotten the session.
+    Use it from one event loop of asyncio; any number of calls may be under way at the same time. It connects when it is
+    first used, and again when the server has forgotten the session.
 
     Args:
         connection: the server: its URL; an `HttpConnection` or `StdioConnection`; an entry of a server configuration
@@ -70,7 +78,7 @@ class McpToolset:
         elicitation_timeout: limit for one answer, in seconds, then it is "cancel"; None: none.
         timeout: limit for a call, in seconds; None: none. Time in which a person is asked does not count.
         protocol: "auto": what each tool needs (see the module `toolset.toolset`); "handshake" or "2026-07-28".
-        roots: folders or file:// addresses that the server is told of; none: nothing is declared.
+        roots: a folder or a file:// address, or several, that the server is told of; none: nothing is declared.
         oauth: signing in to the server itself, where it demands a token: options as of GopherAgent; False: never.
         headers: sent with every request to a URL.
         person: who is asked, any hashable: one prompt at a time for each person, first come first served, also over
@@ -93,7 +101,7 @@ class McpToolset:
         elicitation_timeout: float | None = None,
         timeout: float | None = None,
         protocol: Literal["auto", "handshake", "2026-07-28"] = "auto",
-        roots: Sequence[str | Path] = (),
+        roots: str | Path | Sequence[str | Path] = (),
         oauth: GopherAgentOAuthOptions | Mapping[str, Any] | Literal[False] | None = None,
         headers: Mapping[str, str] | None = None,
         person: Hashable = None,
@@ -115,13 +123,15 @@ class McpToolset:
             elicitation_complete_handler,
             modes=modes,
             timeout_ms=None if answer_limit is None else answer_limit * 1000,
-            person=person,
+            person=as_person(person),
         )
+        if modes is not None and asker is None:
+            raise ValueError("modes say what an elicitation_handler serves; there is none")
         self._timeout = as_seconds(timeout, "timeout")
         self._connected = False
         hush()
         self._core = Toolset(
-            with_sign_in(where, oauth), asker, protocol=protocol, roots=[as_root(root) for root in roots]
+            with_sign_in(where, oauth), asker, protocol=protocol, roots=as_roots(roots)
         )
 
     def __repr__(self) -> str:
@@ -238,7 +248,10 @@ class McpToolset:
         person: Hashable = None,
     ) -> types.GetPromptResult:
         """Gets a prompt; what the server asks meanwhile is answered. Raises as `call_tool`."""
-        result, _ = await self._call(GetPrompt(name, arguments or {}), timeout, person)
+        given = as_names(arguments or {}, "arguments")
+        if not all(isinstance(value, str) for value in given.values()):
+            raise ValueError("arguments of a prompt must be texts")
+        result, _ = await self._call(GetPrompt(name, given), timeout, person)
         return cast("types.GetPromptResult", result)
 
     async def list_resources(self) -> list[types.Resource]:
@@ -261,12 +274,16 @@ class McpToolset:
     def _tool_call(
         self, name: str, arguments: Mapping[str, Any] | None, on_progress: Progress | None, meta: Any
     ) -> ToolCall:
-        return ToolCall(name, arguments or {}, on_progress and as_progress(on_progress), meta and dict(meta))
+        if not isinstance(name, str):
+            raise ValueError(f"the name of a tool must be a text, not {type(name).__name__}")
+        told = None if on_progress is None else as_progress(on_progress)
+        return ToolCall(name, as_names(arguments or {}, "arguments"), told, meta and as_names(meta, "meta"))
 
     async def _call(
         self, request: ServerRequest, timeout: float | None, person: Hashable
     ) -> tuple[Any, dict[str, Any]]:
         limit = as_seconds(timeout, "timeout") or self._timeout
+        as_person(person)
         if not self._connected:
             await self.connect()
         return await self._core.call(request, timeout=limit, person=person)
@@ -297,7 +314,7 @@ class McpTool:
         """Calls it; see `McpToolset.call_tool`, also for what else it takes."""
         return await self._toolset.call_tool(self.name, arguments, **more)
 
-    async def __call__(self, **arguments: Any) -> dict[str, Any]:
+    async def __call__(self, /, **arguments: Any) -> dict[str, Any]:
         """Calls it with its arguments by name."""
         return await self.call(arguments)
 

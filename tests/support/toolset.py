@@ -37,7 +37,7 @@ class ToldAsker:
             raise
         return given if isinstance(given, GopherAgentElicitationResponse) else GopherAgentElicitationResponse(given)
 
-    def completed(self, elicitation_id: str) -> None:
+    def completed(self, elicitation_id: str, source: object = None) -> None:
         self.completions.append(elicitation_id)
 
 

@@ -60,6 +60,7 @@ class LoopAsker:
             asyncio.get_running_loop(),
             outside_call=occasion.outside_call,
             held=occasion.held,
+            source=occasion.source,
         )
         if elicitor.mode == "inline" or self._call is None or not self._call.offer(pending):
             self.hand_to_helper(pending)
@@ -81,5 +82,5 @@ class LoopAsker:
         with self._lock:
             return [one for one in self._on_helpers if one.is_open()]
 
-    def completed(self, elicitation_id: str) -> None:
-        self._elicitor.completed(elicitation_id)
+    def completed(self, elicitation_id: str, source: object = None) -> None:
+        self._elicitor.completed(elicitation_id, source)

@@ -21,6 +21,7 @@ class LoopPending:
         limit_ms: after so many milliseconds the answer is "cancel"; 0 is no limit. Enforced by the loop.
         outside_call: it came on the session's own stream and belongs to no call.
         held: an accepted page is to be finished before the answer is given.
+        source: the session that it came on.
     """
 
     is_told_by_asker = True  # who awaits `response` tells what it came to, before anything that comes of it
@@ -33,10 +34,12 @@ class LoopPending:
         *,
         outside_call: bool = False,
         held: bool = False,
+        source: object = None,
     ) -> None:
         self.request = request
         self.outside_call = outside_call
         self.held = held
+        self.source = source
         self._loop = loop
         self._lock = threading.RLock()
         self._answer: asyncio.Future[GopherAgentElicitationResponse] = loop.create_future()

@@ -121,8 +121,8 @@ class ElicitationCallback:
         except InvalidElicitation as error:
             raise RefusedElicitation(INVALID_PARAMS, str(error)) from None
         # The SDK makes the call again by itself after the answers of a round.
-        occasion = Occasion(held=version >= NO_ID_SINCE)
         asked = self._asked_in(getattr(context, "session", None))
+        occasion = Occasion(held=version >= NO_ID_SINCE, source=asked)
         prompt = asked.prompt(key_of(request), lambda: Prompt(request, self._asker, occasion=occasion))
         action = None
         try:
@@ -138,14 +138,16 @@ class ElicitationCallback:
 
     async def on_message(self, message: Any) -> None:
         """What a session's `message_handler` is told: a page that was asked for here, was not refused and is now called
-        complete ends its prompt, and is told to the completion handler. All else is ignored."""
+        complete ends its prompt, and is told to the completion handler. All else is ignored.
+
+        The SDK does not say on which session a message came. Where several have asked under one id, no notice counts;
+        servers that must not speak for each other get a callback each, with the same `person`.
+        """
         elicitation_id = completed_id(message)
-        if elicitation_id is None:
-            return
-        for asked in list(self._sessions.values()):
-            if asked.complete(elicitation_id):
-                self._asker.completed(elicitation_id)
-                return
+        known = [asked for asked in list(self._sessions.values()) if elicitation_id in asked.to_complete]
+        if elicitation_id is not None and len(known) == 1:
+            known[0].to_complete.discard(elicitation_id)
+            self._asker.completed(elicitation_id, known[0])
 
     def _asked_in(self, session: Any) -> _Asked:
         known = self._sessions.get(session) if session is not None else None
@@ -168,11 +170,15 @@ class ElicitationCallback:
 
 class _Asked:
     """The pages that one session has asked for, by id. A repetition gets the answer of the first while that is asked
-    and once it is accepted; what was refused may be asked again, as the SDK does not say in which call."""
+    and once it is accepted; what was refused may be asked again, as the SDK does not say in which call.
+
+    Attributes:
+        to_complete: ids of those that a completion notice may come for.
+    """
 
     def __init__(self) -> None:
         self._prompts: OrderedDict[_Key, Prompt] = OrderedDict()  # open or accepted
-        self._to_complete: set[str] = set()
+        self.to_complete: set[str] = set()
 
     def prompt(self, key: _Key, begin: Callable[[], Prompt]) -> Prompt:
         known = self._prompts.get(key)
@@ -180,22 +186,16 @@ class _Asked:
             known = begin()
             if key[0] is not None:
                 self._prompts[key] = known
-                self._to_complete.add(key[0])
+                self.to_complete.add(key[0])
                 self._forget_old()
         return known
 
     def answered(self, key: _Key, action: str | None) -> None:
         """`action`: None where there is no answer."""
         if action != "accept" and self._prompts.pop(key, None) is not None:
-            self._to_complete.discard(key[0])
+            self.to_complete.discard(key[0])
 
     def _forget_old(self) -> None:
         while len(self._prompts) > MAX_REMEMBERED:
             key, _ = self._prompts.popitem(last=False)
-            self._to_complete.discard(key[0])
-
-    def complete(self, elicitation_id: str) -> bool:
-        """Whether this is news of a page that was asked for here and not refused."""
-        known = elicitation_id in self._to_complete
-        self._to_complete.discard(elicitation_id)
-        return known
+            self.to_complete.discard(key[0])

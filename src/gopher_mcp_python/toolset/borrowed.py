@@ -27,8 +27,9 @@ class BorrowedSession(Session):
         if self.client.protocol_version is None:
             raise RuntimeError("the client is not initialized; call its initialize() first")
 
-    async def close(self, *, forgotten: bool = False) -> None:
+    def begin_close(self, *, forgotten: bool = False) -> float:
         self._closed = True
+        return 0.0
 
     async def wait_ended(self) -> None:
         """Its end is the caller's to see."""

@@ -25,11 +25,13 @@ class Occasion:
             of accept is held until the person says "finished" or the server says complete).
         outside_call: it came on the session's own stream and belongs to no call.
         person: who is asked, where the caller said so.
+        source: the session that it came on; only that one's completion notices are about it.
     """
 
     held: bool = False
     outside_call: bool = False
     person: Hashable = None
+    source: object = None
 
 
 IN_A_CALL = Occasion()
@@ -49,8 +51,12 @@ class Asker(Protocol):
     ) -> GopherAgentElicitationResponse:
         """Answers one request. Cancelled when the request is withdrawn."""
 
-    def completed(self, elicitation_id: str) -> None:
-        """The server says that the page of this one, which was asked and not refused, was completed."""
+    def completed(self, elicitation_id: str, source: object = None) -> None:
+        """The server says that the page of this one, which was asked and not refused, was completed.
+
+        Args:
+            source: as of the occasion on which it was asked.
+        """
 
 
 class InvalidElicitation(ValueError):

@@ -31,6 +31,7 @@ from ..handlers.lines import PersonLine, line_of
 from ..handlers.watch import Watch, deadline_after
 from ..redaction import redacted_error
 from .elicitation import IN_A_CALL, Occasion
+from .errors import ElicitationHandlerError
 
 __all__ = ["Handler", "HandlerAsker", "HandlerInput", "asker_for"]
 
@@ -38,7 +39,7 @@ Handler = Callable[[GopherAgentElicitationRequest], Any]
 HandlerInput = Union[
     Handler, Literal["cancel", "decline", False], GopherAgentElicitationOptions, Mapping[str, Any]
 ]
-_Asked = tuple[Hashable, Key]  # who is asked, and what
+_Asked = tuple[object, Hashable, Key]  # on which loop, who is asked, and what
 _log = logging.getLogger("gopher_mcp_python.elicitation")
 _CANCEL = GopherAgentElicitationResponse("cancel")
 
@@ -134,7 +135,7 @@ class HandlerAsker:
         if self._fixed is not None:
             return GopherAgentElicitationResponse(self._fixed)
         identity = key_of(request)
-        key = None if identity is None else (occasion.person, identity)
+        key = None if identity is None else (asyncio.get_running_loop(), occasion.person, identity)
         while key is not None and (first := self._asking.get(key)) is not None:
             answer = await asyncio.shield(first)
             if answer is not None:
@@ -150,7 +151,7 @@ class HandlerAsker:
             self._asking[key] = told
         answer = None
         try:
-            answer = await self._ask_in_turn(_Question(request, occasion.held), occasion)
+            answer = await self._ask_in_turn(_Question(request, occasion), occasion)
             return answer
         finally:
             if key is not None:
@@ -171,11 +172,12 @@ class HandlerAsker:
             question.is_open = False
             self._questions.remove(question)
 
-    def completed(self, elicitation_id: str) -> None:
+    def completed(self, elicitation_id: str, source: object = None) -> None:
         """See `Asker.completed`. Ends a terminal's prompt and the wait for a page that was accepted, and tells the
         program's completion handler; what that raises is logged."""
         for question in self._questions:
-            if question.is_shown and question.request.elicitation_id == elicitation_id:
+            known = question.source is source and question.request.elicitation_id == elicitation_id
+            if known and question.is_shown:
                 question.completed.set()
         if self._complete is not None:
             notice = asyncio.ensure_future(_notify(self._complete, elicitation_id))
@@ -188,7 +190,7 @@ class HandlerAsker:
         if self._handler is None:
             return GopherAgentElicitationResponse(await on_helper(self._on_terminal, question))
         question.is_shown = True
-        result = await called(self._handler, question.request)
+        result = await _asked(self._handler, question.request)
         code, content = answer_of(result, question.request)
         wait = wait_of(result) if question.held and code == ACCEPT else None
         if wait is not None and not await _finished(wait, question):
@@ -209,12 +211,13 @@ class HandlerAsker:
 
 
 class _Question:
-    """One that is being asked. `held`: see `Occasion`. `is_shown`: the person has it before them, so that a completion
-    notice can be about what they did."""
+    """One that is being asked. `held`, `source`: see `Occasion`. `is_shown`: the person has it before them, so that a
+    completion notice can be about what they did."""
 
-    def __init__(self, request: GopherAgentElicitationRequest, held: bool) -> None:
+    def __init__(self, request: GopherAgentElicitationRequest, occasion: Occasion) -> None:
         self.request = request
-        self.held = held
+        self.held = occasion.held
+        self.source = occasion.source
         self.is_open = True
         self.is_shown = False
         self.completed = asyncio.Event()
@@ -225,7 +228,7 @@ class _Question:
 
 async def _finished(wait: Callable[[], Any], question: _Question) -> bool:
     """Whether the person finished the page, as the handler or the server says; whoever says so first."""
-    told = asyncio.ensure_future(called(wait))
+    told = asyncio.ensure_future(_asked(wait))
     notice = asyncio.ensure_future(question.completed.wait())
     try:
         await asyncio.wait((told, notice), return_when=asyncio.FIRST_COMPLETED)
@@ -242,6 +245,34 @@ async def _notify(complete: Callable[[str], Any], elicitation_id: str) -> None:
     except Exception as error:
         with suppress(Exception):  # a filter of the program's may raise
             _log.warning("elicitation_complete_handler failed: %s: %s", type(error).__name__, redacted_error(error))
+
+
+async def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a handler returns. It has a task of its own: whoever is withdrawn or whose time is up does not wait for a
+    handler that won't end, and hears nothing more of it; and a cancellation of the handler's own is told from theirs.
+
+    Raises what it raises; ElicitationHandlerError for what is no Exception, which would end more than this question.
+    KeyboardInterrupt and SystemExit are the program's.
+    """
+    task = asyncio.ensure_future(called(function, *arguments))
+    try:
+        await asyncio.wait((task,))
+    finally:
+        if not task.done():
+            task.cancel()
+            task.add_done_callback(_seen)
+    error = asyncio.CancelledError() if task.cancelled() else task.exception()
+    if error is None:
+        return task.result()
+    if isinstance(error, (Exception, KeyboardInterrupt, SystemExit)):
+        raise error
+    raise ElicitationHandlerError(f"the elicitation handler ended with {type(error).__name__}") from error
+
+
+def _seen(task: asyncio.Future[Any]) -> None:
+    """What a handler that nobody waits for any more raises is nobody's."""
+    if not task.cancelled():
+        task.exception()
 
 
 # ---- functions of the program's own ----------------------------------------------------------------------------------

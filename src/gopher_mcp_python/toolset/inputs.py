@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from inspect import isawaitable
@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
-__all__ = ["ConnectionInput", "as_connection", "as_progress", "as_root", "as_seconds", "with_sign_in"]
+__all__ = [
+    "ConnectionInput",
+    "as_connection",
+    "as_names",
+    "as_person",
+    "as_progress",
+    "as_roots",
+    "as_seconds",
+    "with_sign_in",
+]
 
 ConnectionInput = Union[str, Connection, Mapping[str, Any], "MCPServer", "Server[Any]", "Client", "ClientSession"]
 _log = logging.getLogger("gopher_mcp_python.toolset")
@@ -85,7 +94,12 @@ def with_sign_in(connection: Connection, oauth: Any) -> Connection:
 
 
 def as_progress(on_progress: Progress) -> Any:
-    """The SDK's progress callback from a sync or async one; its failure is logged and goes no further."""
+    """The SDK's progress callback from a sync or async one; its failure is logged and goes no further.
+
+    Raises ValueError for what is no function.
+    """
+    if not callable(on_progress):
+        raise ValueError("on_progress must be a function of progress, total and message")
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
         try:
@@ -97,6 +111,30 @@ def as_progress(on_progress: Progress) -> Any:
                 _log.warning("on_progress failed: %s: %s", type(error).__name__, redacted_error(error))
 
     return tell
+
+
+def as_roots(roots: str | Path | Sequence[str | Path]) -> list[types.Root]:
+    """One folder or several. Raises ValueError for what is neither."""
+    given = [roots] if isinstance(roots, (str, Path)) else roots
+    if not isinstance(given, (list, tuple)) or not all(isinstance(root, (str, Path)) for root in given):
+        raise ValueError("roots must be a folder or a list of folders")
+    return [as_root(root) for root in given]
+
+
+def as_names(values: Any, name: str) -> dict[str, Any]:
+    """Arguments or `_meta` of a request: names and values. Raises ValueError for what is none."""
+    if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
+        raise ValueError(f"{name} must be a mapping with texts as keys")
+    return dict(values)
+
+
+def as_person(person: Hashable) -> Hashable:
+    """Raises ValueError for what can't be told from others."""
+    try:
+        hash(person)
+    except TypeError:
+        raise ValueError(f"person must be hashable, such as a name or an id; not {type(person).__name__}") from None
+    return person
 
 
 def as_root(root: str | Path) -> types.Root:

@@ -60,6 +60,11 @@ class Record:
         self.failure = failure
         self.clock.stop()
 
+    def take_over(self, other: Record) -> None:
+        """What the wire said to a request that was made on behalf of this one."""
+        self.http_status, self.http_session, self.http_error = other.http_status, other.http_session, other.http_error
+        self.failure = self.failure or other.failure
+
     def finish(self) -> None:
         """The request is over: whatever is still asked on its behalf is taken back (and answered with cancel)."""
         self.over = True

@@ -12,7 +12,7 @@ from typing import Any
 import mcp_types as types
 
 from .calls import ServerRequest
-from .elicitation import InvalidElicitation, Occasion, read_request, wire_answer
+from .elicitation import InvalidElicitation, read_request
 from .errors import ToolsetError
 from .record import Record
 from .session import Session
@@ -33,6 +33,9 @@ async def call_with_rounds(session: Session, request: ServerRequest, record: Rec
                 return result
             responses = await _fulfil(session, result, record)
             result = await session.send(request, responses, result.request_state)
+    except asyncio.CancelledError:
+        session.given_up()
+        raise
     finally:
         session.calls.discard(record)
     if not isinstance(result, types.InputRequiredResult):
@@ -68,12 +71,7 @@ async def _ask(session: Session, key: str, params: Any, raw: Any, record: Record
         )  # fmt: skip
     except InvalidElicitation as error:
         raise ToolsetError(f"{_who(session, record)}: {error}") from None
-    try:
-        occasion = Occasion(held=True, person=record.person)
-        return wire_answer(request, await session.ask(request, record, occasion))
-    except Exception as error:
-        record.cause = error
-        raise
+    return await session.answer_for_call(request, record)
 
 
 def _who(session: Session, record: Record) -> str:

@@ -8,7 +8,10 @@ why, and reports it.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
+from contextlib import suppress
+from contextvars import Context
 from typing import Any, Literal
 
 import mcp_types as types
@@ -18,13 +21,15 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
 from ..errors import ConnectionError
+from ..redaction import redacted_error
 from .calls import ServerRequest
 from .connection import Connection, Farewell, HttpConnection, StdioConnection, open_transport, place
 from .elicitation import Asker, InvalidElicitation, Occasion, Prompt, key_of, read_request, wire_answer
-from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
-from .record import Record, current_record
+from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ElicitationHandlerError
+from .record import Record, current_record, under_way
 from .wire import ElicitingDispatcher
 
+_log = logging.getLogger("gopher_mcp_python.elicitation")
 Protocol = Literal["auto", "handshake", "2026-07-28"]
 # A paginated list of tools ends here at the latest; no server has as many pages.
 MAX_PAGES = 1000
@@ -41,6 +46,8 @@ END_SECONDS = 0.5
 # Seconds that answers may take in all to leave before a session ends, and one answer from here to the wire of a
 # transport that does not tell.
 ANSWER_SECONDS = 0.5
+# Seconds in which a server may still ask on behalf of a call that was given up. Over stdio nothing says so.
+STRAY_SECONDS = 60.0
 SEND_SECONDS = 0.05
 
 
@@ -80,39 +87,52 @@ class Session:
         self._under_way = self._given = 0  # questions that are being answered, and answers that were given
         self._answered_at = float("-inf")
         self._loose = Record()  # of questions that belong to no call
+        self._given_up_at = float("-inf")
         self._to_complete: dict[str | None, None] = {}  # pages that a completion notice may come for, oldest first
 
     # ---- life ------------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Connects and negotiates. Raises what went wrong, as the SDK or the HTTP client put it."""
-        self._owner = asyncio.create_task(self._own())
+        # The transport lives on in this context. It must not be taken for that of the call that happened to need it.
+        opening, caller = Record(), current_record()
+        with under_way(opening):
+            self._owner = asyncio.create_task(self._own())
         try:
             await asyncio.shield(self._ready)
         except BaseException:
+            if caller is not None:
+                caller.take_over(opening)
             self._stop(self._owner)
             await asyncio.wait((self._owner,))
             raise
 
     async def close(self, *, forgotten: bool = False) -> None:
-        """Withdraws open questions, says goodbye, ends the transport. Idempotent; bounded by CLOSE_SECONDS.
+        """`begin_close`, and waits for the end, at most CLOSE_SECONDS longer than that gives it."""
+        limit = self.begin_close(forgotten=forgotten)
+        if self._owner is not None:
+            await asyncio.wait((self._owner,), timeout=limit + CLOSE_SECONDS)
+
+    def begin_close(self, *, forgotten: bool = False) -> float:
+        """Has open questions withdrawn, goodbye said and the transport ended, whether or not anybody waits for it.
+        Idempotent. Returns how long that may take, in seconds; then the transport's task is cancelled.
 
         A session that is still being opened is given up.
 
         Args:
             forgotten: the server no longer knows the session, so there is nobody to say goodbye to.
         """
-        if self._owner is None:
-            return
+        limit = CLOSE_COMMAND_SECONDS if isinstance(self.connection, StdioConnection) else CLOSE_SECONDS
+        owner = self._owner
+        if owner is None or owner.done():
+            return limit
         self._farewell.forgotten = forgotten
         self._closing.set()
         if not self._ready.done():
-            self._stop(self._owner)
-        is_command = isinstance(self.connection, StdioConnection)
-        await asyncio.wait((self._owner,), timeout=CLOSE_COMMAND_SECONDS if is_command else CLOSE_SECONDS)
-        if not self._owner.done():
-            self._stop(self._owner)
-            await asyncio.wait((self._owner,), timeout=CLOSE_SECONDS)
+            self._stop(owner)
+        timer = asyncio.get_running_loop().call_later(limit, self._stop, owner)
+        owner.add_done_callback(lambda _: timer.cancel())
+        return limit
 
     def _stop(self, owner: asyncio.Task[None]) -> None:
         """Cancels the transport's task, once: a second time would cut short how the SDK ends a server's process."""
@@ -263,7 +283,12 @@ class Session:
         record = _own_call()
         if record is not None:
             return record
-        return next(iter(self.calls)) if len(self.calls) == 1 else self._loose
+        is_clear = asyncio.get_running_loop().time() > self._given_up_at + STRAY_SECONDS
+        return next(iter(self.calls)) if len(self.calls) == 1 and is_clear else self._loose
+
+    def given_up(self) -> None:
+        """A call ended without its answer: what comes may still be asked for it."""
+        self._given_up_at = asyncio.get_running_loop().time()
 
     def _is_outside(self, record: Record) -> bool:
         """Whether what just came in is known to belong to no call: over HTTP the context tells, by stdio nothing does
@@ -306,21 +331,44 @@ class Session:
             )
         except InvalidElicitation as error:
             raise MCPError(INVALID_PARAMS, str(error)) from None
-        occasion = Occasion(outside_call=self._is_outside(record), person=record.person)
+        occasion = Occasion(outside_call=self._is_outside(record), person=record.person, source=self)
         try:
             return wire_answer(request, await self.ask(request, record, occasion))
-        except MCPError:
-            raise
         except Exception as error:
-            record.cause = error
+            self._failed(error, record)
             raise MCPError(INTERNAL_ERROR, "the client's elicitation handler failed") from None
+
+    async def answer_for_call(self, request: GopherAgentElicitationRequest, record: Record) -> dict[str, Any]:
+        """Answers what a call asks through its result or its refusal; the call is made again afterwards.
+
+        Raises ElicitationHandlerError.
+        """
+        is_new = record not in self.calls
+        self.calls.add(record)  # a session that ends takes back what its calls ask
+        try:
+            occasion = Occasion(held=True, person=record.person, source=self)
+            return wire_answer(request, await self.ask(request, record, occasion))
+        except Exception as error:
+            self._failed(error, record)
+            raise ElicitationHandlerError("the elicitation handler failed") from record.cause
+        finally:
+            if is_new:
+                self.calls.discard(record)
+
+    def _failed(self, error: Exception, record: Record) -> None:
+        """Keeps a handler's failure for the call that asked; where no call is known to have, the log has to do."""
+        record.cause = error.__cause__ if isinstance(error, ElicitationHandlerError) else error
+        if record is self._loose and record.cause is not None:
+            kind, told = type(record.cause).__name__, redacted_error(record.cause)
+            record.cause = None
+            with suppress(Exception):  # a filter of the program's may raise
+                _log.warning("The elicitation handler failed for %s: %s: %s", self.connection.label, kind, told)
 
     async def ask(
         self, request: GopherAgentElicitationRequest, record: Record, occasion: Occasion
     ) -> GopherAgentElicitationResponse:
         """Asks once per request and call; a repetition gets the answer of the first."""
-        if self._asker is None:
-            raise MCPError(INVALID_PARAMS, "elicitation was not declared by this client")
+        assert self._asker is not None  # no mode is declared then, and read_request has refused it
         record.asked = True
         key = key_of(request)
         prompt = record.prompts.get(key)
@@ -329,13 +377,12 @@ class Session:
                 return GopherAgentElicitationResponse("cancel")
             self._forget_old(record)
             clocks = [record.clock] if record is not self._loose else [call.clock for call in self.calls]
-            prompt = record.prompts[key] = Prompt(request, self._asker, clocks, occasion, record.context)
+            prompt = record.prompts[key] = Prompt(request, self._asker, clocks, occasion, record.context or Context())
             self._await_completion(request)
         try:
             answer = await prompt.answer()
-        except Exception as error:
+        except Exception:
             self._to_complete.pop(request.elicitation_id, None)
-            record.cause = error
             raise
         if answer.action != "accept":
             self._to_complete.pop(request.elicitation_id, None)
@@ -358,7 +405,7 @@ class Session:
         if not isinstance(elicitation_id, str) or elicitation_id not in self._to_complete or self._asker is None:
             return
         del self._to_complete[elicitation_id]
-        self._asker.completed(elicitation_id)
+        self._asker.completed(elicitation_id, self)
 
 
 def _own_call() -> Record | None:

@@ -35,7 +35,7 @@ from .borrowed import BorrowedSession
 from .calls import GetPrompt, ReadResource, ServerRequest, ToolCall
 from .clock import PausableClock
 from .connection import ClientConnection, Connection
-from .elicitation import Asker, Occasion
+from .elicitation import Asker
 from .errors import INTERNAL_ERROR, ElicitationHandlerError, ElicitationRequiredError, ToolsetError
 from .explain import explain
 from .record import Record, under_way
@@ -107,6 +107,8 @@ class Toolset:
         self._check_loop()
         self._closed = True
         self._main = self._second = None
+        for session in self._open_sessions:  # also where this task is cancelled from here on
+            session.begin_close()
         await asyncio.gather(*(session.close() for session in self._open_sessions))
 
     @property
@@ -133,7 +135,7 @@ class Toolset:
     async def _session(self) -> Session:
         async with self._opening:
             if self._closed:
-                raise ToolsetError(f"the connection to {self.connection.label} was closed")
+                raise ToolsetError(f"the connection to {self.connection.label} was closed; make a new one")
             if self._main is None or not self._main.alive:
                 self._main = await self._open(self._protocol)
                 if self._listed:  # a session that replaces one knows its tools before the first call, too
@@ -268,11 +270,11 @@ class Toolset:
                     "was accepted (error -32042); given up. Was the sign-in there finished?"
                 )
             visited.add(request.url or "")
-            answer = await session.ask(request, record, Occasion(held=True, person=record.person))
-            if answer.action != "accept":
+            action = (await session.answer_for_call(request, record))["action"]
+            if action != "accept":
                 raise ElicitationRequiredError(
                     f"{self.connection.label} requires authorization for {record.what}, which was not accepted "
-                    f"({answer.action})"
+                    f"({action})"
                 )
 
     async def _call_right_session(self, request: ServerRequest, record: Record) -> Any:
