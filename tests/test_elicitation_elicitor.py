@@ -84,6 +84,11 @@ def test_modes(options: Any, mode: str, modes: set[str], helper: bool) -> None:
     assert made.enabled is options.get("enabled", True)
 
 
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc/passwd", "\x01https://a.test/", "https://", None])
+def test_a_page_that_must_not_be_opened_reaches_no_handler(url: str | None) -> None:
+    assert answer(lambda request: pytest.fail("nobody is asked"), url=url) == (2, None)
+
+
 @pytest.mark.parametrize(("handler", "action", "code"), [("cancel", "cancel", 3), ("decline", "decline", 2)])
 def test_fixed_answers(handler: str, action: str, code: int) -> None:
     made = elicitor(handler)

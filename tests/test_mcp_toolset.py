@@ -16,10 +16,11 @@ from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 
 from gopher_mcp_python import AgentError, GopherAgentElicitationOptions, McpTool, McpToolset
-from gopher_mcp_python.toolset import HttpConnection, ServerError, StdioConnection, ToolsetError
+from gopher_mcp_python.toolset import CallTimeoutError, HttpConnection, ServerError, StdioConnection, ToolsetError
 from gopher_mcp_python.toolset.connection import ClientConnection, MemoryConnection
 from gopher_mcp_python.toolset.inputs import as_connection
 from gopher_mcp_python.toolset.results import function_response
+from tests.support import hosting
 from tests.support.servers import McpServer
 
 
@@ -272,6 +273,96 @@ def test_meta_of_the_request_reaches_the_server() -> None:
 
     run(body)
     assert seen[0]["trace"] == "abc"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"a": "\ud83d"}, "surrogate pair"),
+        ({"a\ud83d": 1}, "surrogate pair"),
+        ({"a": {"b": [float("nan")]}}, "no NaN"),
+        ({"a": {1: {(2, 3): 4}}}, "texts as keys"),
+    ],
+)
+def test_what_cannot_be_sent_ends_its_own_call_only(arguments: dict[str, Any], told: str, server: McpServer) -> None:
+    async def body() -> None:
+        async with McpToolset(server.url) as toolset:
+            slow = asyncio.ensure_future(toolset.call_tool("slow"))
+            with pytest.raises(ToolsetError, match=told):
+                await toolset.call_tool("plain", arguments)
+            with pytest.raises(ToolsetError, match=told):
+                await toolset.call_tool("plain", meta=arguments)
+            assert "slow" in (await slow)["output"]
+
+    run(body)
+
+
+def test_a_server_that_never_answers_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes connections and says nothing."""
+    monkeypatch.setattr("gopher_mcp_python.mcp_toolset.CONNECT_SECONDS", 0.1)
+    with hosting.listener() as silent:
+        url = f"http://{hosting.LOOPBACK}:{silent.getsockname()[1]}/mcp"
+
+        async def gives_up(ask: Callable[[McpToolset], Any]) -> None:
+            toolset = McpToolset(url)
+            with pytest.raises(CallTimeoutError):
+                await ask(toolset)
+            await toolset.aclose()
+
+        async def body() -> None:
+            await gives_up(McpToolset.list_tools)
+            await gives_up(McpToolset.list_prompts)
+            await gives_up(McpToolset.list_resources)
+            await gives_up(McpToolset.list_resource_templates)
+            monkeypatch.setattr("gopher_mcp_python.mcp_toolset.CONNECT_SECONDS", 60)
+            await gives_up(lambda toolset: toolset.call_tool("plain", timeout=0.1))
+
+        run(body)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"roots": 7}, "roots must be"),
+        ({"roots": ["/", 7]}, "roots must be"),
+        ({"person": []}, "person must be hashable"),
+        ({"modes": "url"}, "there is none"),
+    ],
+)
+def test_more_options_of_the_wrong_kind(more: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        McpToolset("http://x.example/mcp", **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "more", "told"),
+    [
+        (None, {}, {}, "name of a tool must be a text"),
+        ("add", [1], {}, "arguments must be a mapping"),
+        ("add", {1: 2}, {}, "arguments must be a mapping"),
+        ("add", {}, {"meta": [1]}, "meta must be a mapping"),
+        ("add", {}, {"on_progress": 3}, "on_progress must be a function"),
+        ("add", {}, {"person": []}, "person must be hashable"),
+        ("add", {}, {"timeout": -1}, "timeout must be"),
+    ],
+)
+def test_what_a_call_is_given_wrongly_is_the_callers_error(name: Any, given: Any, more: Any, told: str) -> None:
+    async def body() -> None:
+        async with McpToolset(a_server()) as toolset:
+            with pytest.raises(ValueError, match=told):
+                await toolset.call_tool(name, given, **more)
+            with pytest.raises(ValueError, match="must be texts"):
+                await toolset.get_prompt("greet", {"name": 3})  # type: ignore[dict-item]
+
+    run(body)
+
+
+def test_one_root_is_one_root() -> None:
+    from gopher_mcp_python.toolset.inputs import as_roots
+
+    assert [str(root.uri) for root in as_roots("/tmp/x")] == ["file:///tmp/x"]
+    assert [str(root.uri) for root in as_roots(Path("/tmp/x"))] == ["file:///tmp/x"]
+    assert [str(root.uri) for root in as_roots(["file:///a", Path("/b")])] == ["file:///a", "file:///b"]
 
 
 # ---- function responses ----------------------------------------------------------------------------------------------

@@ -19,7 +19,9 @@ from gopher_mcp_python import (
 from gopher_mcp_python.elicitation_runtime import set_elicitation_input_for_test
 from gopher_mcp_python.handlers.lines import line_of
 from gopher_mcp_python.toolset.elicitation import Occasion, Prompt
+from gopher_mcp_python.toolset.errors import ElicitationRequiredError
 from gopher_mcp_python.toolset.handling import HandlerAsker, asker_for
+from gopher_mcp_python.toolset.required import read_required
 
 HELD = Occasion(held=True)
 USER: ContextVar[str] = ContextVar("user", default="nobody")
@@ -306,6 +308,15 @@ def test_a_question_whose_twin_was_withdrawn_is_asked_itself() -> None:
     assert desk.order == ["same", "same"]
 
 
+def test_what_a_handler_asks_of_its_own_person_does_not_wait_for_that_handler() -> None:
+    async def asks_again(request: GopherAgentElicitationRequest) -> str:
+        if request.elicitation_id == "inner":
+            return "decline"
+        return (await asyncio.ensure_future(asker(asks_again, person="ada").ask(page("inner")))).action
+
+    assert run(lambda: asker(asks_again, person="ada").ask(page("outer"))).action == "decline"
+
+
 def test_whoever_leaves_the_line_holds_nobody_up() -> None:
     desk = Desk()
     made = asker(desk)
@@ -349,6 +360,45 @@ def test_the_limit_covers_the_wait_for_the_turn() -> None:
         return [answer.action for answer in answers]
 
     assert run(work) == ["cancel", "cancel"]
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "file:///etc/passwd", "data:,x", " https://a.test/", "vscode://x", "https://", None]
+)
+def test_a_page_that_must_not_be_opened_reaches_no_handler(url: str | None) -> None:
+    def handler(request: Any) -> str:
+        raise AssertionError("nobody is asked")
+
+    request = GopherAgentElicitationRequest("url", "e1", "Open.", url)
+    assert ask(handler, request).action == "decline"
+
+
+def test_two_forms_are_two_questions_whatever_ids_they_carry() -> None:
+    seen: list[str | None] = []
+
+    def handler(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+        seen.append(request.message)
+        return GopherAgentElicitationResponse("accept", {})
+
+    async def work() -> None:
+        made = asker(handler)
+        questions = [
+            GopherAgentElicitationRequest("form", "1", message, requested_schema={"properties": {}})
+            for message in ("show A?", "delete B?")
+        ]
+        await asyncio.gather(*(made.ask(question) for question in questions))
+
+    run(work)
+    assert seen == ["show A?", "delete B?"]
+
+
+def test_a_refusal_that_lists_thousands_of_pages_is_no_list_to_ask() -> None:
+    pages = [{"mode": "url", "elicitationId": f"e{n}", "url": f"https://x.example/{n}"} for n in range(5000)]
+    error = {"code": -32042, "message": "m", "data": {"elicitations": pages}}
+    with pytest.raises(ElicitationRequiredError, match="lists 5000 pages; 20 at most"):
+        read_required(error, server="s", tool="t", modes=frozenset(("url",)))
+    error["data"] = {"elicitations": pages[:20]}
+    assert len(read_required(error, server="s", tool="t", modes=frozenset(("url",)))) == 20
 
 
 # ---- pages that are accepted before they are finished ----------------------------------------------------------------

@@ -41,8 +41,8 @@ class Key:
 
 
 def key_of(request: GopherAgentElicitationRequest) -> Key | None:
-    """None when the server gave no id, so that nothing can be told."""
-    identity = request.elicitation_id
+    """None when the server gave no id, so that nothing can be told; forms have none, whatever a server says."""
+    identity = request.elicitation_id if request.mode != "form" else None
     return Key(request.server, identity, request.url, request.mode) if identity else None
 
 

@@ -23,6 +23,7 @@ from .handlers.watch import Watch, deadline_after
 from .lone import LoneRequest
 from .redaction import redact_url, redacted_error
 from .run_events import AgentEvents
+from .weburl import is_unsafe
 
 __all__ = ["Elicitor", "Pending", "ask_now", "fixed_action_of"]
 
@@ -210,6 +211,8 @@ class Elicitor:
             return CODE_OF[self.fixed_action], None
         if request.mode in ("url", "form") and request.mode not in self.modes:
             return DECLINE, None
+        if self._custom is not None and request.mode == "url" and is_unsafe(request.url):
+            return DECLINE, None  # the terminal's prompt refuses it itself, and says so
         asking.how = None
         if self._custom is None:
             answer: Answer = (CODE_OF[self._ask_person(pending, asking)], None)

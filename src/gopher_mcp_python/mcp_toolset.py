@@ -42,6 +42,7 @@ __all__ = ["McpTool", "McpToolset"]
 
 #: Seconds that connecting and listing may take; time in which a person is asked does not count.
 CONNECT_SECONDS = 60.0
+_LEAST_SECONDS = 0.001  # a limit that connecting has used up is over at once
 
 
 class McpToolset:
@@ -156,8 +157,15 @@ class McpToolset:
 
         Raises ApiKeyError, ConnectionError, TimeoutError or another AgentError, naming the server and what to do.
         """
-        await self._core.connect(PausableClock(CONNECT_SECONDS))
+        await self._connect(None)
+
+    async def _connect(self, limit: float | None) -> float | None:
+        """Connects on behalf of what may take `limit` seconds in all. Returns how many are left."""
+        most = CONNECT_SECONDS if limit is None else min(limit, CONNECT_SECONDS)
+        clock = PausableClock(most)
+        await self._core.connect(clock)
         self._connected = True
+        return None if limit is None else max(_LEAST_SECONDS, limit - most + (clock.remaining() or 0.0))
 
     async def aclose(self) -> None:
         """Takes back what is still asked and closes the connection. Idempotent. A client of your own stays open."""
@@ -237,7 +245,7 @@ class McpToolset:
 
     async def list_prompts(self) -> list[types.Prompt]:
         """Lists the server's prompts. Raises as `connect`."""
-        return await self._core.list_prompts()
+        return await self._core.list_prompts(PausableClock(CONNECT_SECONDS))
 
     async def get_prompt(
         self,
@@ -256,11 +264,11 @@ class McpToolset:
 
     async def list_resources(self) -> list[types.Resource]:
         """Lists the server's resources. Raises as `connect`."""
-        return await self._core.list_resources()
+        return await self._core.list_resources(PausableClock(CONNECT_SECONDS))
 
     async def list_resource_templates(self) -> list[types.ResourceTemplate]:
         """Lists the templates of the server's resources. Raises as `connect`."""
-        return await self._core.list_resource_templates()
+        return await self._core.list_resource_templates(PausableClock(CONNECT_SECONDS))
 
     async def read_resource(
         self, uri: str, *, timeout: float | None = None, person: Hashable = None
@@ -285,7 +293,7 @@ class McpToolset:
         limit = as_seconds(timeout, "timeout") or self._timeout
         as_person(person)
         if not self._connected:
-            await self.connect()
+            limit = await self._connect(limit)
         return await self._core.call(request, timeout=limit, person=person)
 
 

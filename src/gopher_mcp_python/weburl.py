@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from .errors import UnsafeUrlError
 from .hostnames import ascii_host, is_foreign_address, is_ip_address, is_local, look_alike_warnings, site_of
 
-__all__ = ["WebUrl", "parse_web_url"]
+__all__ = ["WebUrl", "is_unsafe", "parse_web_url"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _BRACKETS = re.compile(r"\[[0-9A-Fa-f:.]+\](:[0-9]*)?\Z")
@@ -63,6 +63,15 @@ def parse_web_url(url: str) -> WebUrl:
     href = _written(scheme, host, port, userinfo, parts.path, parts.query, parts.fragment)
     misleading = _misleading(host, shown_host, bool(userinfo))
     return WebUrl(href, scheme, host, site_of(host), (*misleading, *_plain_warnings(scheme, host)), bool(misleading))
+
+
+def is_unsafe(url: str | None) -> bool:
+    """Whether it is one that must not be opened."""
+    try:
+        parse_web_url(url or "")
+    except UnsafeUrlError:
+        return True
+    return False
 
 
 def _refuse_odd_text(url: str) -> None:

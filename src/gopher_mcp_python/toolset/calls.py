@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..redaction import redact_url
+from .errors import ToolsetError
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientSession
 
 __all__ = ["GetPrompt", "Progress", "ReadResource", "ServerRequest", "ToolCall"]
 
+_SURROGATE = "half of a surrogate pair, which has no UTF-8 form"
 Progress = Callable[[float, "float | None", "str | None"], Any]
+
+
+def refuse_unsendable(what: str, value: Any) -> None:
+    """What a transport can't write ends its session, and with it every other call; so it is looked at before.
+
+    Raises ToolsetError, without the value.
+    """
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False, default=str).encode()
+    except UnicodeEncodeError:
+        raise ToolsetError(f"{what} can't be sent: there is {_SURROGATE}") from None
+    except (ValueError, TypeError, RecursionError):
+        raise ToolsetError(
+            f"{what} can't be sent: JSON has no NaN and no infinity, nothing that holds itself, and texts as keys"
+        ) from None
 
 
 class ServerRequest(Protocol):
@@ -39,6 +57,8 @@ class ToolCall:
     def __init__(self, name: str, arguments: Mapping[str, Any], on_progress: Any = None, meta: Any = None) -> None:
         self.what = self.tool = name
         self._arguments = dict(arguments)
+        refuse_unsendable(f"the arguments of {name!r:.60}", self._arguments)
+        refuse_unsendable(f"the _meta of a call of {name!r:.60}", meta)
         self._on_progress = on_progress
         self._meta = meta
 
@@ -57,6 +77,7 @@ class GetPrompt:
         self.what = f"the prompt {name}"
         self._name = name
         self._arguments = dict(arguments)
+        refuse_unsendable(f"the arguments of the prompt {name!r:.60}", self._arguments)
 
     async def send(self, client: ClientSession, **rounds: Any) -> Any:
         return await client.get_prompt(self._name, self._arguments, **rounds)
@@ -68,6 +89,7 @@ class ReadResource:
     tool = None
 
     def __init__(self, uri: str) -> None:
+        refuse_unsendable("the resource's URI", uri)
         self.what = f"the resource {redact_url(uri)}"
         self._uri = uri
 

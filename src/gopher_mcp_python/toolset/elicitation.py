@@ -138,8 +138,9 @@ def wire_answer(request: GopherAgentElicitationRequest, answer: GopherAgentElici
 
 
 def key_of(request: GopherAgentElicitationRequest) -> tuple[str | None, str | None, str]:
-    """What makes two requests one and the same. Without an id (forms, 2026-07-28) it is the request itself."""
-    if request.elicitation_id:
+    """What makes two requests one and the same. Without an id (2026-07-28) and for forms, whose ids mean nothing, it is
+    the request itself."""
+    if request.elicitation_id and request.mode == "url":
         return request.elicitation_id, request.url, request.mode
     return None, request.raw_json, request.mode
 

@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from inspect import isawaitable
 from typing import Any, Literal, Union
 
@@ -30,6 +30,7 @@ from ..elicitation import (
 from ..handlers.lines import PersonLine, line_of
 from ..handlers.watch import Watch, deadline_after
 from ..redaction import redacted_error
+from ..weburl import is_unsafe
 from .elicitation import IN_A_CALL, Occasion
 from .errors import ElicitationHandlerError
 
@@ -40,6 +41,8 @@ HandlerInput = Union[
     Handler, Literal["cancel", "decline", False], GopherAgentElicitationOptions, Mapping[str, Any]
 ]
 _Asked = tuple[object, Hashable, Key]  # on which loop, who is asked, and what
+# Lines whose turn the handler around has: what its own calls ask of the same person can't wait for that handler.
+_busy: ContextVar[frozenset[PersonLine]] = ContextVar("gopher_mcp_lines", default=frozenset())
 _log = logging.getLogger("gopher_mcp_python.elicitation")
 _CANCEL = GopherAgentElicitationResponse("cancel")
 
@@ -134,6 +137,8 @@ class HandlerAsker:
         is no answer, and ValueError for content that the form does not allow."""
         if self._fixed is not None:
             return GopherAgentElicitationResponse(self._fixed)
+        if self._handler is not None and request.mode == "url" and is_unsafe(request.url):
+            return GopherAgentElicitationResponse("decline")  # the terminal's prompt refuses it itself, and says so
         identity = key_of(request)
         key = None if identity is None else (asyncio.get_running_loop(), occasion.person, identity)
         while key is not None and (first := self._asking.get(key)) is not None:
@@ -163,10 +168,14 @@ class HandlerAsker:
         line = self._line if occasion.person is None else line_of(occasion.person)
         try:
             with anyio.move_on_after(self._timeout_ms / 1000 if self._timeout_ms else None):
-                if getattr(self._handler, "gopher_non_blocking", False):
+                if line in _busy.get() or getattr(self._handler, "gopher_non_blocking", False):
                     return await self._answer(question)
                 async with line.turn():
-                    return await self._answer(question)
+                    token = _busy.set(_busy.get() | {line})
+                    try:
+                        return await self._answer(question)
+                    finally:
+                        _busy.reset(token)
             return _CANCEL
         finally:
             question.is_open = False

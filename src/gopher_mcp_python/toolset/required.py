@@ -15,6 +15,8 @@ from .errors import URL_ELICITATION_REQUIRED, ElicitationRequiredError
 
 # How often one call may be refused and made again before it is given up.
 MAX_ROUNDS = 5
+# Pages that one refusal may list. A person is asked for each, one after another.
+MAX_ENTRIES = 20
 # How deep a gateway may wrap the error.
 _MAX_DEPTH = 5
 
@@ -48,11 +50,14 @@ def read_required(
     listed = data.get("elicitations") if isinstance(data, Mapping) else None
     if not isinstance(listed, list) or not listed:
         raise ElicitationRequiredError(f"{where}, but its list of elicitations is missing, empty or not a list")
-    return [_entry(entry, error, where, server, tool) for entry in listed]
+    if len(listed) > MAX_ENTRIES:
+        raise ElicitationRequiredError(f"{where}, and lists {len(listed)} pages; {MAX_ENTRIES} at most are asked for")
+    raw = canonical_json(dict(error))
+    return [_entry(entry, raw, where, server, tool) for entry in listed]
 
 
 def _entry(
-    entry: Any, error: Mapping[str, Any], where: str, server: str, tool: str | None
+    entry: Any, raw: str, where: str, server: str, tool: str | None
 ) -> GopherAgentElicitationRequest:
     if not isinstance(entry, Mapping):
         raise ElicitationRequiredError(f"{where}, but an entry of its list is not an object")
@@ -69,7 +74,7 @@ def _entry(
         message if isinstance(message, str) else "",
         entry["url"],
         "null",
-        canonical_json(dict(error)),
+        raw,
         canonical_json(entry),
         server=server,
         tool=tool,

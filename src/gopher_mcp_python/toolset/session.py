@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import Context
 from typing import Any, Literal
 
@@ -83,6 +83,7 @@ class Session:
         self._stopped = False
         self.failure: BaseException | None = None
         self.calls: set[Record] = set()
+        self._listing: set[Record] = set()
         self._farewell = Farewell()
         self._under_way = self._given = 0  # questions that are being answered, and answers that were given
         self._answered_at = float("-inf")
@@ -235,6 +236,15 @@ class Session:
             raise MCPError(CONNECTION_CLOSED, "the session is not open")
         return self._client
 
+    @contextmanager
+    def listing(self, record: Record) -> Iterator[None]:
+        """While open, `record` is a request that is no call; its clock stands still while somebody is asked."""
+        self._listing.add(record)
+        try:
+            yield
+        finally:
+            self._listing.discard(record)
+
     async def list_all(self, method: str, items: str) -> list[Any]:
         """All tools, prompts or resources, page by page. A cursor that comes back ends the list.
 
@@ -376,7 +386,8 @@ class Session:
             if self._closing.is_set():  # nobody is shown what is taken back at once
                 return GopherAgentElicitationResponse("cancel")
             self._forget_old(record)
-            clocks = [record.clock] if record is not self._loose else [call.clock for call in self.calls]
+            waiting = [record] if record is not self._loose else [*self.calls, *self._listing]
+            clocks = [each.clock for each in waiting]
             prompt = record.prompts[key] = Prompt(request, self._asker, clocks, occasion, record.context or Context())
             self._await_completion(request)
         try:

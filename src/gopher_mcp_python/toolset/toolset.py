@@ -96,7 +96,8 @@ class Toolset:
         with under_way(record):
             try:
                 session = await limited(self._session(), record.clock)
-                return await limited(work(session), record.clock)
+                with session.listing(record):
+                    return await limited(work(session), record.clock)
             except Exception as error:
                 raise await explain(error, record, self.connection, self._main, doing="connecting to") from None
             finally:
@@ -116,17 +117,21 @@ class Toolset:
         """Whether somebody is asked, or an answer is still on its way to the server."""
         return any(session.answering for session in self._open_sessions if not session.ended)
 
-    async def list_prompts(self) -> list[types.Prompt]:
+    async def list_prompts(self, clock: PausableClock | None = None) -> list[types.Prompt]:
         """Lists the prompts. Raises as `connect`."""
-        return await self._connected(lambda session: session.list_all("list_prompts", "prompts"))
+        return await self._connected(lambda session: session.list_all("list_prompts", "prompts"), clock)
 
-    async def list_resources(self) -> list[types.Resource]:
+    async def list_resources(self, clock: PausableClock | None = None) -> list[types.Resource]:
         """Lists the resources. Raises as `connect`."""
-        return await self._connected(lambda session: session.list_all("list_resources", "resources"))
+        return await self._connected(lambda session: session.list_all("list_resources", "resources"), clock)
 
-    async def list_resource_templates(self) -> list[types.ResourceTemplate]:
+    async def list_resource_templates(self, clock: PausableClock | None = None) -> list[types.ResourceTemplate]:
         """Lists the templates of resources. Raises as `connect`."""
-        return await self._connected(lambda session: session.list_all("list_resource_templates", "resource_templates"))
+
+        def listed(session: Session) -> Awaitable[list[Any]]:
+            return session.list_all("list_resource_templates", "resource_templates")
+
+        return await self._connected(listed, clock)
 
     async def _list(self, session: Session) -> None:
         self.tools = {tool.name: tool for tool in await session.list_all("list_tools", "tools")}
@@ -225,7 +230,9 @@ class Toolset:
     @property
     def is_open(self) -> bool:
         """Whether a session is left to be closed."""
-        return not self._closed and any(not session.ended for session in self._open_sessions)
+        if self._closed or isinstance(self.connection, ClientConnection):
+            return False
+        return any(not session.ended for session in self._open_sessions)
 
     def close_soon(self) -> None:
         """For whoever can't await, on any thread: closes the sessions on their loop, if it still runs."""
