@@ -365,6 +365,28 @@ def test_one_root_is_one_root() -> None:
     assert [str(root.uri) for root in as_roots(["file:///a", Path("/b")])] == ["file:///a", "file:///b"]
 
 
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_in_a_handler_answers_cancel_and_comes_out_of_the_call(
+    interrupt: type[BaseException], kind: str, server: McpServer
+) -> None:
+    def stops(request: Any) -> str:
+        raise interrupt
+
+    async def stops_later(request: Any) -> str:
+        raise interrupt
+
+    async def body() -> None:
+        handler = stops if kind == "sync" else stops_later
+        async with McpToolset(server.url, elicitation_handler=handler) as toolset:
+            with pytest.raises(interrupt):
+                await toolset.call_tool("decline_aware")
+            assert "plain: ok" in (await toolset.call_tool("plain"))["output"]
+
+    run(body)
+    assert server.actions() == ["cancel"]
+
+
 # ---- function responses ----------------------------------------------------------------------------------------------
 
 TEXT, MORE = {"type": "text", "text": "one"}, {"type": "text", "text": "two"}

@@ -21,7 +21,16 @@ from weakref import WeakKeyDictionary
 
 from ..elicitation import GopherAgentElicitationOptions
 from ..redaction import redacted_error
-from ..toolset.elicitation import NO_ID_SINCE, InvalidElicitation, Occasion, Prompt, key_of, read_request, wire_answer
+from ..toolset.elicitation import (
+    NO_ID_SINCE,
+    HandlerInterrupted,
+    InvalidElicitation,
+    Occasion,
+    Prompt,
+    key_of,
+    read_request,
+    wire_answer,
+)
 from ..toolset.errors import INTERNAL_ERROR, INVALID_PARAMS
 from ..toolset.handling import Handler, HandlerAsker, asker_for
 from .sdk_types import completed_id, protocol_version, types_of, wire_params
@@ -129,6 +138,8 @@ class ElicitationCallback:
             answer = await prompt.answer()
             action = answer.action
             return wire_answer(request, answer)
+        except HandlerInterrupted as stop:
+            raise stop.interrupt from None
         except Exception as error:
             with suppress(Exception):  # a filter of the program's may raise
                 _log.warning("The elicitation handler failed: %s: %s", type(error).__name__, redacted_error(error))

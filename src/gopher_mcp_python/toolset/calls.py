@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..redaction import redact_url
-from .errors import ToolsetError
+from .errors import UnsendableError
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientSession
@@ -21,14 +21,14 @@ Progress = Callable[[float, "float | None", "str | None"], Any]
 def refuse_unsendable(what: str, value: Any) -> None:
     """What a transport can't write ends its session, and with it every other call; so it is looked at before.
 
-    Raises ToolsetError, without the value.
+    Raises UnsendableError, without the value.
     """
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False, default=str).encode()
     except UnicodeEncodeError:
-        raise ToolsetError(f"{what} can't be sent: there is {_SURROGATE}") from None
+        raise UnsendableError(f"{what} can't be sent: there is {_SURROGATE}") from None
     except (ValueError, TypeError, RecursionError):
-        raise ToolsetError(
+        raise UnsendableError(
             f"{what} can't be sent: JSON has no NaN and no infinity, nothing that holds itself, and texts as keys"
         ) from None
 

@@ -145,6 +145,18 @@ def key_of(request: GopherAgentElicitationRequest) -> tuple[str | None, str | No
     return None, request.raw_json, request.mode
 
 
+class HandlerInterrupted(Exception):
+    """A handler raised KeyboardInterrupt or SystemExit, which go to the program once the server has its "cancel".
+
+    Attributes:
+        interrupt: what it raised.
+    """
+
+    def __init__(self, interrupt: BaseException) -> None:
+        super().__init__(type(interrupt).__name__)
+        self.interrupt = interrupt
+
+
 class Prompt:
     """One question to a person. Whoever needs the answer waits in `answer`; the question is asked once.
 
@@ -165,7 +177,7 @@ class Prompt:
         self._waiting = 0
         for clock in self._clocks:
             clock.pause()
-        self._task = (context or copy_context()).run(_begin, asker, request, occasion)
+        self._task = (copy_context() if context is None else context).run(_begin, asker, request, occasion)
         self._task.add_done_callback(self._ended)
 
     @property

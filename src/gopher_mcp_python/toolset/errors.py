@@ -40,6 +40,10 @@ def _rebuild(kind: type[ServerError], message: str, code: int, data: Any) -> Ser
     return kind(message, code=code, data=data)
 
 
+class UnsendableError(ToolsetError):
+    """The arguments can't be written as JSON in UTF-8. Nothing was sent; other calls go on."""
+
+
 class SessionLostError(ToolsetError, ConnectionError):
     """The connection ended while a request was under way: whether it was carried out is not known."""
 

@@ -20,6 +20,7 @@ import anyio
 
 from ..answered import Key, key_of
 from ..answers import ACCEPT, ACTION_OF, answer_of, wait_of
+from ..copying import for_handler
 from ..elicitation import (
     GopherAgentElicitationOptions,
     GopherAgentElicitationRequest,
@@ -31,7 +32,7 @@ from ..handlers.lines import PersonLine, line_of
 from ..handlers.watch import Watch, deadline_after
 from ..redaction import redacted_error
 from ..weburl import is_unsafe
-from .elicitation import IN_A_CALL, Occasion
+from .elicitation import IN_A_CALL, HandlerInterrupted, Occasion
 from .errors import ElicitationHandlerError
 
 __all__ = ["Handler", "HandlerAsker", "HandlerInput", "asker_for"]
@@ -199,7 +200,7 @@ class HandlerAsker:
         if self._handler is None:
             return GopherAgentElicitationResponse(await on_helper(self._on_terminal, question))
         question.is_shown = True
-        result = await _asked(self._handler, question.request)
+        result = await _asked(self._handler, for_handler(question.request))
         code, content = answer_of(result, question.request)
         wait = wait_of(result) if question.held and code == ACCEPT else None
         if wait is not None and not await _finished(wait, question):
@@ -260,22 +261,29 @@ async def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a handler returns. It has a task of its own: whoever is withdrawn or whose time is up does not wait for a
     handler that won't end, and hears nothing more of it; and a cancellation of the handler's own is told from theirs.
 
-    Raises what it raises; ElicitationHandlerError for what is no Exception, which would end more than this question.
-    KeyboardInterrupt and SystemExit are the program's.
+    Raises what it raises; HandlerInterrupted for KeyboardInterrupt and SystemExit; ElicitationHandlerError for all else
+    that is no Exception and would end more than this question.
     """
-    task = asyncio.ensure_future(called(function, *arguments))
+    task = asyncio.ensure_future(_uninterrupted(function, *arguments))
+    task.add_done_callback(_seen)
     try:
         await asyncio.wait((task,))
     finally:
-        if not task.done():
-            task.cancel()
-            task.add_done_callback(_seen)
+        task.cancel()
     error = asyncio.CancelledError() if task.cancelled() else task.exception()
     if error is None:
         return task.result()
-    if isinstance(error, (Exception, KeyboardInterrupt, SystemExit)):
+    if isinstance(error, Exception):
         raise error
     raise ElicitationHandlerError(f"the elicitation handler ended with {type(error).__name__}") from error
+
+
+async def _uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A task that ends with an interrupt takes the loop with it."""
+    try:
+        return await called(function, *arguments)
+    except (KeyboardInterrupt, SystemExit) as interrupt:
+        raise HandlerInterrupted(interrupt) from None
 
 
 def _seen(task: asyncio.Future[Any]) -> None:

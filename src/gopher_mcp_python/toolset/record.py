@@ -36,6 +36,7 @@ class Record:
         http_error: the JSON of an HTTP error's body (gateways put the server's own error there).
         raw_result: the last result as it came, for the canonical JSON of questions inside it.
         cause: what a handler raised.
+        interrupt: the KeyboardInterrupt or SystemExit that a handler raised.
         failure: why it can't succeed any more, where the SDK's own error would not say it.
         asked: whether anybody was asked anything.
     """
@@ -52,6 +53,7 @@ class Record:
     http_error: Any = None
     raw_result: dict[str, Any] | None = None
     cause: BaseException | None = None
+    interrupt: BaseException | None = None
     failure: AgentError | None = None
     asked: bool = False
 

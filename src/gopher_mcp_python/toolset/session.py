@@ -24,7 +24,16 @@ from ..errors import ConnectionError
 from ..redaction import redacted_error
 from .calls import ServerRequest
 from .connection import Connection, Farewell, HttpConnection, StdioConnection, open_transport, place
-from .elicitation import Asker, InvalidElicitation, Occasion, Prompt, key_of, read_request, wire_answer
+from .elicitation import (
+    Asker,
+    HandlerInterrupted,
+    InvalidElicitation,
+    Occasion,
+    Prompt,
+    key_of,
+    read_request,
+    wire_answer,
+)
 from .errors import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ElicitationHandlerError
 from .record import Record, current_record, under_way
 from .wire import ElicitingDispatcher
@@ -367,8 +376,8 @@ class Session:
 
     def _failed(self, error: Exception, record: Record) -> None:
         """Keeps a handler's failure for the call that asked; where no call is known to have, the log has to do."""
-        record.cause = error.__cause__ if isinstance(error, ElicitationHandlerError) else error
-        if record is self._loose and record.cause is not None:
+        record.cause = error.__cause__ or error if isinstance(error, ElicitationHandlerError) else error
+        if record is self._loose:
             kind, told = type(record.cause).__name__, redacted_error(record.cause)
             record.cause = None
             with suppress(Exception):  # a filter of the program's may raise
@@ -388,16 +397,27 @@ class Session:
             self._forget_old(record)
             waiting = [record] if record is not self._loose else [*self.calls, *self._listing]
             clocks = [each.clock for each in waiting]
-            prompt = record.prompts[key] = Prompt(request, self._asker, clocks, occasion, record.context or Context())
+            context = Context() if record.context is None else record.context  # nobody's is not its session's opener's
+            prompt = record.prompts[key] = Prompt(request, self._asker, clocks, occasion, context)
             self._await_completion(request)
         try:
             answer = await prompt.answer()
+        except HandlerInterrupted as stop:
+            self._interrupt(stop.interrupt, record)
+            answer = GopherAgentElicitationResponse("cancel")
         except Exception:
             self._to_complete.pop(request.elicitation_id, None)
             raise
         if answer.action != "accept":
             self._to_complete.pop(request.elicitation_id, None)
         return answer
+
+    def _interrupt(self, interrupt: BaseException, record: Record) -> None:
+        """Whoever made the call raises it; where there is no call, the loop does."""
+        if record is self._loose:
+            asyncio.get_running_loop().call_soon(_raise, interrupt)
+        else:
+            record.interrupt = interrupt
 
     def _await_completion(self, request: GopherAgentElicitationRequest) -> None:
         if request.mode == "url" and request.elicitation_id:
@@ -417,6 +437,10 @@ class Session:
             return
         del self._to_complete[elicitation_id]
         self._asker.completed(elicitation_id, self)
+
+
+def _raise(interrupt: BaseException) -> None:
+    raise interrupt
 
 
 def _own_call() -> Record | None:

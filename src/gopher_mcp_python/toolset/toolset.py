@@ -219,6 +219,8 @@ class Toolset:
                 raise await explain(error, record, self.connection, self._main, doing=doing) from None
             finally:
                 record.finish()
+                if record.interrupt is not None:
+                    raise record.interrupt
         if record.cause is not None:
             raise self._handler_failed(request) from record.cause
         return result, record.raw_result or {}
