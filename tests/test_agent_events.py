@@ -10,8 +10,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+import anyio
 import pytest
 import trio
 
@@ -19,17 +21,19 @@ from gopher_mcp_python import (
     AgentError,
     GopherAgent,
     GopherAgentAsyncStream,
+    GopherAgentElicitationResponse,
     GopherAgentEvent,
     GopherAgentStream,
     TimeoutError,
     non_blocking,
 )
+from gopher_mcp_python.copying import copied
 from gopher_mcp_python.engines.base import RunOutcome
 from gopher_mcp_python.run_events import RunEvents
 from tests.support import children
 from tests.support.recording_engine import RecordingEngine
 from tests.support.servers import McpServer
-from tests.support.variants import ALL, Variant, on_both, with_model
+from tests.support.variants import Variant, on_both, with_model
 
 Environment = Callable[[Variant], dict[str, str]]
 SIGN_IN = "https://provider.test/authorize?response_type=code&client_id=app&scope=mail"
@@ -106,6 +110,14 @@ def test_events_are_numbered_and_hide_their_data() -> None:
     assert "s3cr3t" not in repr(events[0])
 
 
+def test_events_can_be_members_of_a_set() -> None:
+    run, events = heard()
+    run.tell("iteration_start", 7, 1, {"a": [1]})
+    run.tell("iteration_end", 7, 1, {"a": [1]})
+    again = replace(events[0])
+    assert set(events) == {again, events[1]} and len({*events, again, replace(again, data={})}) == 3
+
+
 def test_a_call_id_joins_a_call_and_its_result() -> None:
     """The engine's own where it gives one; else made up, and a result belongs to the oldest call of its tool."""
     run, events = heard()
@@ -136,35 +148,48 @@ def test_nothing_is_told_after_the_end_and_the_end_is_told_once() -> None:
 SHOW = """
 import json, sys
 from gopher_mcp_python import AgentError, GopherAgent
-engine, provider, url, query, model, handler = sys.argv[1:7]
-called = []
-answer = handler if handler in ("cancel", "decline") else (lambda request: handler)
-options = {"engine": engine, "elicitation": {"handler": answer}, "on_event": called.append}
-facts = {"error": None}
-with GopherAgent.create_with_url(provider, model, url, options) as agent:
-    stream, seen = agent.run_stream(query, 20000), []
-    try:
-        for event in stream:
-            seen.append(event)
-    except AgentError as error:
-        facts["error"] = str(error)
-    facts["text"], facts["status"] = stream.text, stream.result.status.value
-    facts["iterations"] = stream.result.iteration_count
+engine, url, jobs = sys.argv[1:4]
 fields = ("kind", "run_id", "iteration", "sequence", "call_id", "data")
-facts["events"] = [{name: getattr(event, name) for name in fields} for event in seen]
-for event in facts["events"]:
-    if "url" in event["data"]:
-        event["data"] = {**event["data"], "url": event["data"]["url"].partition("?")[0]}
-facts["same"] = sorted(called, key=lambda event: event.sequence) == seen
-print(json.dumps(facts))
+def show(provider, query, model, handler):
+    called, seen = [], []
+    answer = handler if handler in ("cancel", "decline") else (lambda request: handler)
+    options = {"engine": engine, "elicitation": {"handler": answer}, "on_event": called.append}
+    facts = {"error": None}
+    with GopherAgent.create_with_url(provider, model, url, options) as agent:
+        stream = agent.run_stream(query, 20000)
+        try:
+            for event in stream:
+                seen.append(event)
+        except AgentError as error:
+            facts["error"] = str(error)
+        facts["text"], facts["status"] = stream.text, stream.result.status.value
+        facts["iterations"] = stream.result.iteration_count
+    facts["events"] = [{name: getattr(event, name) for name in fields} for event in seen]
+    for event in facts["events"]:
+        if "url" in event["data"]:
+            event["data"] = {**event["data"], "url": event["data"]["url"].partition("?")[0]}
+    facts["heard"] = sorted(called, key=lambda event: event.sequence) == seen
+    return facts
+print(json.dumps([show(*job) for job in json.loads(jobs)]))
 """
+SEVERAL = ('plain {"text": "a"} then decline_aware then plain {"text": "b"}', "scripted", "accept")
+PARALLEL = ('plain {"text": "a"} and plain {"text": "b"}', "parallel", "cancel")
+FAILING = ("plain", "status-400", "cancel")
+DECLINING = ("decline_aware", "scripted", "decline")
+JOBS = [SEVERAL, PARALLEL, FAILING, DECLINING]  # query, model, handler
+MODELS = ("OpenAIProvider", "AnthropicProvider")
+_shown: dict[str, dict[tuple[str, ...], dict[str, Any]]] = {}
 
 
-def shown(variant: Variant, url: str, environment: Environment, *arguments: str) -> dict[str, Any]:
-    argv = [sys.executable, "-W", "error", "-c", SHOW, variant.engine, variant.provider, url, *arguments]
-    ended = children.run(argv, env=environment(variant), timeout=90).check()
-    facts: dict[str, Any] = json.loads(ended.out)
-    assert facts["same"], "the callback heard the same"
+def shown(variant: Variant, url: str, environment: Environment, job: tuple[str, ...]) -> dict[str, Any]:
+    """What one job told. An engine does all jobs in one process: the vendors' SDKs take seconds to import."""
+    if variant.engine not in _shown:
+        jobs = [(provider, *one) for provider in MODELS for one in JOBS]
+        argv = [sys.executable, "-W", "error", "-c", SHOW, variant.engine, url, json.dumps(jobs)]
+        ended = children.run(argv, env=environment(variant), timeout=120).check()
+        _shown[variant.engine] = dict(zip(jobs, json.loads(ended.out), strict=True))
+    facts = _shown[variant.engine][(variant.provider, *job)]
+    assert facts["heard"], "the callback heard the same"
     assert [event["sequence"] for event in facts["events"]] == list(range(1, len(facts["events"]) + 1))
     return facts
 
@@ -189,8 +214,7 @@ KEYS = {
 def test_the_same_kinds_order_and_keys_with_every_model(
     server: McpServer, environment_for: Environment, variant: Variant
 ) -> None:
-    query = 'plain {"text": "a"} then decline_aware then plain {"text": "b"}'
-    events = shown(variant, server.url, environment_for, query, "scripted", "accept")["events"]
+    events = shown(variant, server.url, environment_for, SEVERAL)["events"]
     tool = ["tool_dispatched", "tool_result"]
     asking = ["tool_dispatched", *ASKED, "tool_result"]
     expected = [*TURN, *tool, *TURN, *asking, *TURN, *tool, *TURN, "run_completed"]
@@ -220,8 +244,7 @@ def test_the_same_kinds_order_and_keys_with_every_model(
 def test_two_calls_of_one_tool_in_one_turn_are_told_apart(
     server: McpServer, environment_for: Environment, variant: Variant
 ) -> None:
-    query = 'plain {"text": "a"} and plain {"text": "b"}'
-    events = shown(variant, server.url, environment_for, query, "parallel", "cancel")["events"]
+    events = shown(variant, server.url, environment_for, PARALLEL)["events"]
     calls = {event["call_id"]: event["data"]["args"]["text"] for event in events if event["kind"] == "tool_dispatched"}
     results = {event["call_id"]: event["data"]["result"] for event in events if event["kind"] == "tool_result"}
     assert sorted(calls.values()) == ["a", "b"] and calls.keys() == results.keys()
@@ -232,19 +255,103 @@ def test_two_calls_of_one_tool_in_one_turn_are_told_apart(
 def test_a_run_that_fails_ends_with_run_completed_and_raises(
     server: McpServer, environment_for: Environment, variant: Variant
 ) -> None:
-    facts = shown(variant, server.url, environment_for, "plain", "status-400", "cancel")
+    facts = shown(variant, server.url, environment_for, FAILING)
     assert [event["kind"] for event in facts["events"]] == ["iteration_start", "llm_request", "run_completed"]
     end = facts["events"][-1]["data"]
     assert end["status"] != "completed" and end["error"]
     assert "failure 400" in facts["error"] and (facts["status"], facts["text"]) == ("error", "")
 
 
-@pytest.mark.parametrize("variant", ALL[:2], ids=str)
+@with_model
 def test_a_policy_is_told_like_a_person(server: McpServer, environment_for: Environment, variant: Variant) -> None:
-    facts = shown(variant, server.url, environment_for, "decline_aware", "scripted", "decline")
+    facts = shown(variant, server.url, environment_for, DECLINING)
     asked, answered = (event for event in facts["events"] if event["kind"] in ASKED)
     assert (answered["data"]["action"], answered["data"]["how"]) == ("decline", "policy")
     assert asked["call_id"] == answered["call_id"]
+
+
+# ---- what observers can't change -------------------------------------------------------------------------------------
+
+NOT_ALLOWED = GopherAgentElicitationResponse("accept", {"anything": "x"})
+
+
+def loosen(schema: dict[str, Any]) -> None:
+    schema["required"] = []
+    schema["properties"].clear()
+
+
+def loosen_told(event: GopherAgentEvent) -> None:
+    if is_asked(event):
+        loosen(event.data["requested_schema"])
+
+
+def test_a_callback_cannot_change_the_form_that_is_asked(server: McpServer) -> None:
+    shown_fields: list[str] = []
+
+    def handler(request: Any) -> GopherAgentElicitationResponse:
+        shown_fields.extend(request.requested_schema["properties"])
+        return NOT_ALLOWED
+
+    with direct(server, handler, on_event=loosen_told) as agent:
+        (asked,) = filter(is_asked, list(agent.run_stream("form_tool")))
+    assert shown_fields == list(asked.data["requested_schema"]["properties"]) != []
+    assert "accept" not in server.actions()
+
+
+def test_who_iterates_cannot_change_the_form_that_is_asked(server: McpServer) -> None:
+    loosened = threading.Event()
+
+    def handler(request: Any) -> GopherAgentElicitationResponse:
+        assert loosened.wait(20)
+        return NOT_ALLOWED
+
+    with direct(server, handler) as agent:
+        events = []
+        for event in agent.run_stream("form_tool"):
+            events.append(event)
+            loosen_told(event)
+            if is_asked(event):
+                loosened.set()
+    assert answered(events) == [("cancel", "error")] and "accept" not in server.actions()
+
+
+def test_a_handler_cannot_change_what_its_answer_is_checked_by(server: McpServer) -> None:
+    def handler(request: Any) -> GopherAgentElicitationResponse:
+        loosen(request.requested_schema)
+        return NOT_ALLOWED
+
+    with direct(server, handler) as agent:
+        assert answered(list(agent.run_stream("form_tool"))) == [("cancel", "error")]
+    assert "accept" not in server.actions()
+
+
+def test_what_is_told_is_a_copy_at_any_depth_for_each_who_hears_it() -> None:
+    def spoil(event: GopherAgentEvent) -> None:
+        event.data["args"]["list"][0].clear()
+        del event.data["tool"]
+
+    events: list[GopherAgentEvent] = []
+    data: dict[str, Any] = {"tool": "a", "args": {"list": [{"deep": 1}]}}
+    RunEvents(spoil, events.append).tell("tool_dispatched", 1, 1, data)
+    assert data == events[0].data == {"tool": "a", "args": {"list": [{"deep": 1}]}}
+    RunEvents(None, spoil).tell("tool_dispatched", 1, 1, data)
+    RunEvents(spoil).tell("tool_dispatched", 1, 1, data)
+    assert data == {"tool": "a", "args": {"list": [{"deep": 1}]}}
+
+
+def test_copies_of_what_is_deep_and_of_what_holds_itself() -> None:
+    data: dict[str, Any] = {"itself": None}
+    data["itself"] = [data]
+    mine = copied(data)
+    assert mine["itself"][0] is mine is not data
+    deep: dict[str, Any] = {}
+    for _ in range(5000):
+        deep = {"in": [deep]}
+    mine = copied(deep)
+    for _ in range(5000):
+        assert mine is not deep
+        mine, deep = mine["in"][0], deep["in"][0]
+    assert mine == deep == {}
 
 
 # ---- how questions end -----------------------------------------------------------------------------------------------
@@ -255,9 +362,10 @@ def answered(events: list[GopherAgentEvent]) -> list[tuple[str, str]]:
     return [(one.data["action"], one.data["how"]) for one in events if one.kind == "elicitation_answered"]
 
 
-def test_a_handler_that_marks_itself_non_blocking_is_a_policy(server: McpServer) -> None:
-    with direct(server, non_blocking(lambda request: "accept")) as agent:
-        assert answered(list(agent.run_stream("decline_aware"))) == [("accept", "policy")]
+@pytest.mark.parametrize("handler, action", [("decline", "decline"), (non_blocking(lambda request: "accept"), "accept")])
+def test_what_answers_without_a_person_is_a_policy(handler: Any, action: str, server: McpServer) -> None:
+    with direct(server, handler) as agent:
+        assert answered(list(agent.run_stream("decline_aware"))) == [(action, "policy")]
 
 
 def test_a_handler_that_fails(server: McpServer) -> None:
@@ -393,6 +501,54 @@ def test_leaving_early_withdraws_what_is_asked(way: str, server: McpServer, gate
         assert agent.run("plain") == "plain: ok"
 
 
+@pytest.mark.parametrize("way", ["another thread", "on_event", "the handler"])
+def test_a_stream_that_is_closed_elsewhere_just_ends(way: str, server: McpServer, gate: threading.Event) -> None:
+    """For the thread that waits for an event, too: what the run ends with is nobody's any more."""
+    streams: list[GopherAgentStream] = []
+    opened = threading.Event()
+
+    def close() -> None:
+        assert opened.wait(20)
+        streams[0].close()
+
+    def handler(request: Any) -> str:
+        if way == "the handler":
+            close()
+        return "accept" if gate.wait(20) else "cancel"
+
+    def on_event(event: GopherAgentEvent) -> None:
+        if way == "on_event" and is_asked(event):
+            close()
+
+    with direct(server, handler, on_event=on_event) as agent:
+        streams.append(agent.run_stream("decline_aware"))
+        opened.set()
+        events = []
+        for event in streams[0]:
+            events.append(event)
+            if way == "another thread" and is_asked(event):
+                threading.Timer(0.1, close).start()
+        assert "run_completed" not in kinds(events) and "closed" in repr(streams[0])
+        with pytest.raises(AgentError, match="not iterated"):
+            _ = streams[0].result
+        assert server.wait_for("answer")[0]["action"] == "cancel"
+        until(gone)
+        assert agent.run("plain") == "plain: ok"
+
+
+def test_two_threads_share_a_stream(server: McpServer) -> None:
+    taken: list[list[GopherAgentEvent]] = [[], []]
+    with direct(server, lambda request: "accept") as agent:
+        stream = agent.run_stream("decline_aware")
+        threads = [threading.Thread(target=fill, args=(events, stream)) for events in taken]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+            assert not thread.is_alive()
+    assert sorted(event.sequence for event in taken[0] + taken[1]) == list(range(1, 8))
+
+
 def test_two_streams_of_one_agent_are_done_in_their_order(engine: RecordingEngine, gate: threading.Event) -> None:
     engine.answer = lambda query, timeout_ms: RunOutcome(f"{query} {gate.wait(20)}")
     with recorded() as agent:
@@ -442,6 +598,30 @@ def test_another_agents_events_in_a_handler_stay_out_of_the_stream(server: McpSe
         with direct(server, lambda request: "accept" if other.run("plain") else "cancel") as agent:
             events = list(agent.run_stream("decline_aware"))
     assert [event.data["tool"] for event in events if event.kind == "tool_dispatched"] == ["decline_aware"]
+
+
+def test_a_handler_that_is_left_behind_streams_no_more(server: McpServer) -> None:
+    """Where its own run was called off, so is the stream of another agent that it iterates, or opens then."""
+    ends: list[str] = []
+    inside, left = threading.Event(), threading.Event()
+
+    def handler(request: Any) -> str:
+        for query in ('slow {"seconds": 20}', "plain"):
+            try:
+                for _ in other.run_stream(query):
+                    inside.set()
+            except AgentError as error:
+                ends.append(str(error))
+            left.wait(20)
+        return "accept"
+
+    with direct(server) as other, direct(server, handler) as agent:
+        with agent.run_stream("decline_aware"):
+            assert inside.wait(20)
+        left.set()
+        until(lambda: len(ends) == 2)
+        assert all("was called off" in end for end in ends)
+    until(gone)
 
 
 def test_dispose_ends_a_stream(server: McpServer, gate: threading.Event) -> None:
@@ -570,6 +750,106 @@ def test_leaving_a_task_early_withdraws_what_is_asked(way: str, server: McpServe
     on_asyncio(main)
 
 
+def at_once_on_asyncio(*functions: Callable[[], Any]) -> list[Any]:
+    async def main() -> list[Any]:
+        return list(await asyncio.wait_for(asyncio.gather(*(function() for function in functions)), 20))
+
+    return asyncio.run(main())
+
+
+def at_once_on_trio(*functions: Callable[[], Any]) -> list[Any]:
+    results: dict[int, Any] = {}
+
+    async def keep(number: int) -> None:
+        results[number] = await functions[number]()
+
+    async def main() -> None:
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                for number in range(len(functions)):
+                    nursery.start_soon(keep, number)
+
+    trio.run(main)
+    return [results[number] for number in range(len(functions))]
+
+
+at_once = pytest.mark.parametrize("at_once", [at_once_on_asyncio, at_once_on_trio], ids=["asyncio", "trio"])
+
+
+@at_once
+@pytest.mark.parametrize("way", ["aclose", "aclose on another loop", "cancelled"])
+def test_a_stream_that_is_closed_by_one_task_ends_for_the_others(
+    way: str, at_once: Callable[..., list[Any]], server: McpServer, gate: threading.Event
+) -> None:
+    streams: list[GopherAgentAsyncStream] = []
+    asked = threading.Event()
+
+    async def iterate() -> list[GopherAgentEvent]:
+        streams.append(agent.run_stream_async("decline_aware"))
+        events = []
+        async for event in streams[0]:
+            events.append(event)
+            if is_asked(event):
+                asked.set()
+        return events
+
+    async def close() -> None:
+        while not asked.is_set():
+            await anyio.sleep(0.01)
+        await anyio.sleep(0.05)  # it waits for the next event now
+        if way == "aclose":
+            await streams[0].aclose()
+        elif way == "cancelled":
+            with anyio.move_on_after(0.05):
+                await anext_of(streams[0])
+        else:
+            threading.Thread(target=asyncio.run, args=(streams[0].aclose(),)).start()
+
+    with direct(server, lambda request: "accept" if gate.wait(20) else "cancel") as agent:
+        events, _ = at_once(iterate, close)
+        assert kinds(events)[-1] == "elicitation_asked" and "closed" in repr(streams[0])
+        assert server.wait_for("answer")[0]["action"] == "cancel"
+        until(gone)
+
+
+@at_once
+def test_two_tasks_share_a_stream(at_once: Callable[..., list[Any]], server: McpServer) -> None:
+    streams: list[GopherAgentAsyncStream] = []
+
+    async def iterate() -> list[GopherAgentEvent]:
+        if not streams:
+            streams.append(agent.run_stream_async("decline_aware"))
+        return await as_list(streams[0])
+
+    with direct(server, lambda request: "accept") as agent:
+        first, second = at_once(iterate, iterate)
+    assert sorted(event.sequence for event in first + second) == list(range(1, 8))
+    assert streams[0].text == "action: accept"
+
+
+@at_once
+def test_a_failure_is_raised_in_one_task_and_ends_the_other(
+    at_once: Callable[..., list[Any]], engine: RecordingEngine, gate: threading.Event
+) -> None:
+    def answer(query: str, timeout_ms: int) -> RunOutcome:
+        raise AgentError(f"broken {gate.wait(20)}")
+
+    async def iterate() -> str:
+        if not streams:
+            streams.append(agent.run_stream_async("q"))
+            threading.Timer(0.1, gate.set).start()  # both wait then
+        try:
+            return str(len(await as_list(streams[0])))
+        except AgentError as error:
+            return str(error)
+
+    streams: list[GopherAgentAsyncStream] = []
+    engine.answer = answer
+    with recorded() as agent:
+        outcomes = at_once(iterate, iterate)
+    assert sum("broken" in outcome for outcome in outcomes) == 1
+
+
 def test_outside_of_an_event_loop_it_says_what_is_needed(engine: RecordingEngine) -> None:
     with recorded() as agent, pytest.raises(AgentError, match="event loop"):
         agent.run_stream_async("q")
@@ -598,58 +878,45 @@ async def anext_of(stream: GopherAgentAsyncStream) -> GopherAgentEvent:
 
 PROGRAM = """
 import os, signal, sys, threading
-from gopher_mcp_python import AgentError, GopherAgent
-engine, provider, url, way = sys.argv[1:]
+from gopher_mcp_python import GopherAgent
+engine, provider, url = sys.argv[1:]
 forever = threading.Event()
 def handler(request):
     forever.wait()
 agent = GopherAgent.create_with_url(provider, "scripted", url, {"engine": engine, "elicitation": {"handler": handler}})
-stream = agent.run_stream("decline_aware")
-for event in stream:
-    if event.kind == "elicitation_asked":
-        break
-def names():
-    return [one.name for one in threading.enumerate()]
-if way == "close":
-    stream.close()
-    assert "gopher agent stream" not in names(), names()
-    stream = agent.run_stream('plain {"text": "again"}')
-    assert [event.kind for event in stream][-1] == "run_completed"
-    print(stream.text, flush=True)
-    agent.dispose()
-elif way == "ctrl-c":
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    try:
-        for event in stream:
-            pass
-    except KeyboardInterrupt:
-        print("interrupted", "gopher agent stream" not in names(), flush=True)
-    agent.dispose()
-else:
-    print("open", flush=True)
+def asked():
+    stream = agent.run_stream("decline_aware")
+    for event in stream:
+        if event.kind == "elicitation_asked":
+            return stream
+def left():
+    return "gopher agent stream" not in [one.name for one in threading.enumerate()]
+stream = asked()
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    for event in stream:
+        pass
+except KeyboardInterrupt:
+    print("interrupted", left())
+stream = asked()
+stream.close()
+print("closed", left())
+stream = agent.run_stream('plain {"text": "again"}')
+assert [event.kind for event in stream][-1] == "run_completed"
+print("plain: again" in stream.text)
+stream = asked()
+print("open", flush=True)
 """
 
 
-def program(variant: Variant, server: McpServer, environment: Environment, way: str) -> children.Ended:
-    argv = [sys.executable, "-W", "error", "-c", PROGRAM, variant.engine, variant.provider, server.url, way]
-    return children.run(argv, env=environment(variant), timeout=60)
-
-
 @on_both
-def test_closing_leaves_the_agent_usable(server: McpServer, environment_for: Environment, variant: Variant) -> None:
-    ended = program(variant, server, environment_for, "close").check()
-    assert "plain: again" in ended.out and ended.err == ""
-    assert server.wait_for("answer") and server.actions() == ["cancel"]
-
-
-@on_both
-def test_ctrl_c_in_the_consumer(server: McpServer, environment_for: Environment, variant: Variant) -> None:
-    ended = program(variant, server, environment_for, "ctrl-c")
-    assert (ended.code, ended.out, ended.err) == (0, "interrupted True\n", "")
-    assert server.wait_for("answer") and server.actions() == ["cancel"]
-
-
-@on_both
-def test_exit_with_an_open_stream(server: McpServer, environment_for: Environment, variant: Variant) -> None:
-    ended = program(variant, server, environment_for, "exit")
-    assert (ended.code, ended.out, ended.err) == (0, "open\n", "")
+def test_ctrl_c_closing_and_an_exit_with_an_open_stream(
+    server: McpServer, environment_for: Environment, variant: Variant
+) -> None:
+    """What is asked is answered with cancel, the agent stays usable, and the exit waits for nothing."""
+    argv = [sys.executable, "-W", "error", "-c", PROGRAM, variant.engine, variant.provider, server.url]
+    ended = children.run(argv, env=environment_for(variant), timeout=60)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == ["interrupted True", "closed True", "True", "open"]
+    until(lambda: len(server.actions()) >= 2)
+    assert server.actions()[:2] == ["cancel", "cancel"]

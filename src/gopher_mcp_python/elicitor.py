@@ -13,6 +13,7 @@ from . import stopping
 from .answered import AnsweredOnce, key_of
 from .answers import ACCEPT, ACTION_OF, CANCEL, CODE_OF, DECLINE, Answer, answer_of, wait_of
 from .asking import Asking
+from .copying import for_handler
 from .elicitation import (
     GopherAgentElicitationOptions,
     GopherAgentElicitationRequest,
@@ -265,7 +266,7 @@ class Elicitor:
         self, handler: Callable[[Any], object], request: GopherAgentElicitationRequest, asking: Asking, *, held: bool
     ) -> Answer:
         try:
-            result = handler(request)
+            result = handler(for_handler(request))
             answer = answer_of(result, request)
             wait = wait_of(result) if held and answer[0] == ACCEPT else None
             return (CANCEL, None) if wait is not None and wait() is False else answer

@@ -31,8 +31,8 @@ class GopherAgentEvent:
         kind: one of `EVENT_KINDS`.
         run_id: the engine's number for the run; 0 where there is none (yet).
         iteration: the model's turn, from 1; 0 before the first.
-        data: what is told about it. It may hold queries, arguments, results and URLs: it is handed to the program's own
-            callback or iterator only, and the event's repr leaves it out.
+        data: what is told about it, a copy of your own to change. It may hold queries, arguments, results and URLs: it
+            is handed to the program's own callback or iterator only, and the event's repr leaves it out.
         sequence: 1, 2, 3 ... within a run, in the order in which things happened; 0 for what belongs to no run.
         seconds: since the run began, on the monotonic clock.
         call_id: the same for a tool_dispatched and its tool_result, and for an elicitation_asked and its
@@ -42,7 +42,7 @@ class GopherAgentEvent:
     kind: str
     run_id: int
     iteration: int
-    data: dict[str, Any] = field(default_factory=dict, repr=False)
+    data: dict[str, Any] = field(default_factory=dict, repr=False, hash=False)
     sequence: int = 0
     seconds: float = field(default=0.0, compare=False)
     call_id: str | None = None

@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .asking import Asking
+from .copying import copied
 from .errors import TimeoutError
 from .events import EventHandler, GopherAgentEvent
 from .redaction import redacted_error
@@ -107,11 +109,12 @@ class RunEvents:
         return self._over
 
     def _event(self, kind: str, data: dict[str, Any], call_id: str | None) -> GopherAgentEvent:
-        seconds = time.monotonic() - self._began
-        event = GopherAgentEvent(kind, self._run_id, self._iteration, data, next(self._numbers), seconds, call_id)
+        """`data` is copied for each who hears it: changing it changes neither what is done nor what others hear."""
+        seconds, own = time.monotonic() - self._began, copied(data)
+        event = GopherAgentEvent(kind, self._run_id, self._iteration, own, next(self._numbers), seconds, call_id)
         if self._sink is not None:
             self._sink(event)
-        return event
+        return event if self._sink is None or self._on_event is None else replace(event, data=copied(data))
 
     def _call_id(self, kind: str, data: dict[str, Any]) -> str | None:
         """The engine's id for a tool call, else one made up in order; a result belongs to its tool's oldest call."""

@@ -71,4 +71,4 @@ def check(what: str) -> None:
     """Raises AgentError when `what` ("the run") was called off. Whoever awaited it has gone, so nobody reads it but a
     handler whose own run of another agent this ends."""
     if called_off():
-        raise AgentError(f"{what} was called off, because the task that awaited it was cancelled")
+        raise AgentError(f"{what} was called off: the task that awaited it was cancelled, or its stream was closed")
