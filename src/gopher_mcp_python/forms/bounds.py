@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from . import limits
 from .errors import FormSchemaError
 
 _NUMBER_BOUND = 10**limits.MAX_DIGITS
-_CONTAINERS = frozenset((dict, list, tuple))
-_NAMES: tuple[set[type], ...] = ({str}, set())
+_CONTAINERS = (dict, list, tuple)
+_TOO_DEEP = f"the form is nested too deeply: at most {limits.MAX_DEPTH} levels are read"
 
 
 def check_bounds(schema: dict[str, Any]) -> None:
-    """Raises FormSchemaError for what is no JSON (of plain dicts, lists and tuples), or is beyond the limits of
+    """Raises FormSchemaError for what is no JSON (of dicts, lists and tuples), or is beyond the limits of
     limits.py. Never recurses."""
     _check_size(schema)
     try:
@@ -24,6 +25,8 @@ def check_bounds(schema: dict[str, Any]) -> None:
         raise FormSchemaError("the form is no JSON: it holds something that JSON does not have") from None
     except ValueError:
         raise FormSchemaError("the form holds a number that JSON does not have (NaN, infinity ...)") from None
+    except RecursionError:
+        raise FormSchemaError(_TOO_DEEP) from None
     if len(text) > limits.MAX_CHARACTERS:
         raise FormSchemaError(f"the form holds too much text: at most {limits.MAX_CHARACTERS} characters are read")
     if is_unsendable(text):
@@ -39,14 +42,18 @@ def _check_size(schema: dict[str, Any]) -> None:
             values += len(container)
             if values > limits.MAX_VALUES:
                 raise FormSchemaError(f"the form holds too much: at most {limits.MAX_VALUES} values are read")
-            if type(container) is dict and set(map(type, container)) not in _NAMES:
-                raise FormSchemaError("the form is no JSON: it has a name that is no text")
-            members = container.values() if type(container) is dict else container
-            inside += [value for value in members if type(value) in _CONTAINERS]
+            members: Iterable[Any] = container
+            if isinstance(container, dict):
+                members = container.values()
+                if not all(issubclass(kind, str) for kind in set(map(type, container))):
+                    raise FormSchemaError("the form is no JSON: it has a name that is no text")
+            inside += [value for value in members if isinstance(value, _CONTAINERS)]
+            if any(isinstance(value, int) and not -_NUMBER_BOUND < value < _NUMBER_BOUND for value in members):
+                raise FormSchemaError(f"the form holds a number of more than {limits.MAX_DIGITS} digits")
         if not inside:
             return
         level = inside
-    raise FormSchemaError(f"the form is nested too deeply: at most {limits.MAX_DEPTH} levels are read")
+    raise FormSchemaError(_TOO_DEEP)
 
 
 def is_unsendable(text: str) -> bool:

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..display import safe_line
 from . import numbers
 from .choices import Option
 from .rules import Broken, Watch, cleaned
+from .secrets import is_secret
 
 if TYPE_CHECKING:
     from .pattern import Pattern
 
 FieldKind = Literal["string", "number", "integer", "boolean", "choice", "choices"]
-
-_SECRET_WORDS = frozenset(
-    "password passwd passphrase passcode pwd pin secret secrets token tokens apikey credential credentials otp cvv cvc "
-    "iban ssn".split()
-)
-_SECRET_PAIRS = frozenset(
-    (("api", "key"), ("private", "key"), ("access", "key"), ("secret", "key"), ("security", "code"), ("card", "number"))
-)
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
 
 
 class Missing:
@@ -70,6 +60,7 @@ class Field:
         min_length, max_length: of a text, in characters (code points). These three hold for each item of "choices".
         minimum, maximum, exclusive_minimum, exclusive_maximum, multiple_of: of a number.
         min_items, max_items, unique_items: of "choices".
+        write_only: whether the server says that it never shows the value again (a secret's mark in OpenAPI).
     """
 
     name: str
@@ -92,6 +83,7 @@ class Field:
     min_items: int | None = None
     max_items: int | None = None
     unique_items: bool = False
+    write_only: bool = False
     compiled: Pattern | None = field(default=None)
 
     def __repr__(self) -> str:
@@ -106,9 +98,11 @@ class Field:
 
     @cached_property
     def is_secret_named(self) -> bool:
-        """Whether name or title look like a secret's ("password", "apiKey", "Security code"): a form must not ask for
-        one (MCP specification 2025-11-25, Elicitation), so who shows it warns and masks what is typed."""
-        return _is_secret(self.name) or (self.title is not None and _is_secret(self.title))
+        """Whether the field looks like a secret's: by its name or title ("password", "apiKey", "Security code"), or by
+        what the server says of it (`format: "password"`, `writeOnly`). A form must not ask for one (MCP specification
+        2025-11-25, Elicitation), so who shows it warns and masks what is typed."""
+        said = self.write_only or (self.format or "").casefold() == "password"
+        return said or is_secret(self.name) or (self.title is not None and is_secret(self.title))
 
     @cached_property
     def values(self) -> dict[tuple[str, Any], Any]:
@@ -127,10 +121,12 @@ class Field:
     def parse(self, text: str) -> Any:
         """What a person typed, as a value.
 
-        Blanks around and in numbers don't count; whole numbers stay exact. Booleans are yes, no, true, false, on, off,
-        1 and 0. An option is named by its number in the list (also "#2", which is always the number), its title or its
-        value (in quotes: never the number), in any case of letters; several are separated by commas. An empty text is
-        no answer; `""` is the empty text. "none" is no answer for everything but a text that can't be null.
+        Blanks around and in numbers don't count, nor those around a text whose format has none (an email address, a
+        date ...). Whole numbers stay exact, and decimals that can't be sent exactly are refused. Booleans are yes, no,
+        true, false, on, off, 1 and 0. An option is named by its number in the list (also "#2", which is always the
+        number), its title or its value (in quotes: never the number), in any case of letters; several are separated by
+        commas. An empty text is no answer; `""` is the empty text. "none" is no answer for everything but a text that
+        can't be null.
 
         Returns the value, or MISSING for an optional field left empty.
 
@@ -154,8 +150,3 @@ class Place:
 def label_of(name: str) -> str:
     """A field's name in quotes: on one line, short and harmless for a terminal."""
     return json.dumps(safe_line(name, limit=80), ensure_ascii=False)
-
-
-def _is_secret(text: str) -> bool:
-    words = [word.lower() for word in _WORD.findall(text[:200])]
-    return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairwise(words))

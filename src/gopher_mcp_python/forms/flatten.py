@@ -26,7 +26,7 @@ JUDGED = frozenset(
 )
 _WRITTEN_OUT = frozenset(("$ref", "allOf", "oneOf", "anyOf"))
 PRIMITIVES = frozenset(("string", "number", "integer", "boolean"))
-_TYPES = PRIMITIVES | {"null", "array", "object"}
+TYPES = PRIMITIVES | {"null", "array", "object"}
 
 
 class Flattener:
@@ -56,24 +56,24 @@ class Flattener:
             return {}
         if not isinstance(schema, dict):
             raise FormSchemaError(f"{where} can't be answered: its schema is {_kind(schema)}")
-        own = schema.copy()
+        own = said(schema)
         based = based or isinstance(own.get("$id"), str)
         if "type" in own:
             own["type"] = _types(own["type"], where)
-        if _WRITTEN_OUT.isdisjoint(schema):
+        if _WRITTEN_OUT.isdisjoint(own):
             return own
         ref, all_of = own.pop("$ref", None), own.pop("allOf", None)
-        if "$ref" in schema:
+        if ref is not None:
             if based:
                 raise FormSchemaError(f"{where} has a $ref below an $id of its own; that is not followed")
             if refs >= limits.MAX_REFS:
                 raise FormSchemaError(f"{where} refers to itself, or through more than {limits.MAX_REFS} $ref")
             self._merge(own, self.flat(resolve(self._root, ref, where), where, refs + 1))
-        if "allOf" in schema:
+        if all_of is not None:
             for part in listed(all_of, "allOf", where):
                 self._merge(own, self.flat(part, where, refs + 1, based=based))
         for keyword in ("oneOf", "anyOf"):
-            if keyword in schema:
+            if keyword in own:
                 branches = listed(own.pop(keyword), keyword, where)
                 flat = [self.flat(one, where, refs + 1, based=based) for one in branches]
                 self._alternatives(own, keyword, flat, where)
@@ -104,7 +104,7 @@ class Flattener:
         if "type" in own or "enum" in own or "const" in own:
             return
         kinds = {kind for branch in real for kind in branch.get("type", ("anything",)) if kind != "null"}
-        if len(kinds) != 1 or not kinds <= PRIMITIVES:
+        if kinds != {"integer", "number"} and (len(kinds) != 1 or not kinds <= PRIMITIVES):
             raise FormSchemaError(f"{where} may be of several kinds; a form's field has one")
         own["type"] = frozenset(kinds)
 
@@ -117,6 +117,12 @@ class Flattener:
                 own[keyword] = _both(own[keyword], value)
             elif keyword not in ANNOTATIONS and not _same(own[keyword], value):
                 self.judged = True
+
+
+def said(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What a schema says. A keyword that is null is not there, but for `const`: writers of schemas who send whatever
+    they have not set as null mean nothing by it."""
+    return {keyword: value for keyword, value in schema.items() if value is not None or keyword == "const"}
 
 
 def listed(value: Any, keyword: str, where: object) -> list[Any]:
@@ -165,12 +171,12 @@ def _both(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
 
 
 def _types(value: Any, where: object) -> frozenset[str]:
-    if isinstance(value, str) and value in _TYPES:
+    if isinstance(value, str) and value in TYPES:
         return frozenset((value,))
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
         raise FormSchemaError(f"{where} has a type that is no text")
-    unknown = [name for name in names if name not in _TYPES]
+    unknown = [name for name in names if name not in TYPES]
     if unknown:
         raise FormSchemaError(f"{where} has the type {unknown[0][:40]!r}, which JSON Schema does not know")
     return frozenset(names)

@@ -1,9 +1,14 @@
 """The judge of forms that say more than a field can hold: `not`, `if`, `dependentRequired`, `minProperties` ...
 
 MCP's forms know none of these keywords, but a schema with one is still JSON Schema, and the server will judge the
-answer by it. So the schema is given, as it was sent, to the library `jsonschema`: with our patterns (ECMA-262), our
-strict formats and our exact decimals, without any way to fetch, and with a limit on the work. Ordinary forms never come
+answer by it. So such a schema is judged as a whole, as it was sent, in the version of JSON Schema that it names
+(2020-12 if none): with our patterns (ECMA-262), our strict formats and our exact decimals. Ordinary forms never come
 here: their fields hold all there is.
+
+The judge is our own. The library `jsonschema` was here before, and its work can't be bounded from outside: it looks for
+`unevaluatedProperties` again and again, doubling with every `$ref`, it writes whole answers and schemas into messages
+that nobody reads, and a `$schema` inside the schema makes it forget whatever keywords and counters it was given. Here
+every schema, keyword and member that is looked at is counted (judging.py).
 
 What depends on which part of a schema is looked at first, or on matching names by patterns, is refused when it is read:
 `patternProperties`, `$dynamicRef`, `$recursiveRef`, a `$id` or `$anchor` inside the schema.
@@ -11,123 +16,80 @@ What depends on which part of a schema is looked at first, or on matching names 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from . import limits, numbers
-from .rules import Broken, Watch
-from .vetting import vet
+from .fields import label_of
+from .judging import Fault, Run, TooDeep, TooMuch
+from .rules import Broken
+from .vetting import Vetted
 
-if TYPE_CHECKING:
-    from .pattern import Pattern
-
-_DRAFTS = (
-    ("json-schema.org/draft-07/", "Draft7Validator"),
-    ("json-schema.org/draft-06/", "Draft6Validator"),
-    ("json-schema.org/draft-04/", "Draft4Validator"),
-    ("json-schema.org/draft/2019-09/", "Draft201909Validator"),
+_NEWEST = 2020
+_VERSIONS = (
+    ("json-schema.org/draft-07/", 7),
+    ("json-schema.org/draft-06/", 6),
+    ("json-schema.org/draft-04/", 4),
+    ("json-schema.org/draft/2019-09/", 2019),
 )
-_SHOWN = 50  # faults that are looked at
 _SENTENCES = {
     "minProperties": "are too few: at least {} are needed",
     "maxProperties": "are too many: at most {} are allowed",
-    "dependentRequired": "are not complete: one of them asks for another one",
-    "required": "are not complete: one of them asks for another one",
 }
-
-
-_TOO_MUCH = f"can't be checked: the form's rules need more than {limits.MAX_CHECKS} steps"
-
-
-class _TooMuch(Exception):
-    """The limit on the work was passed."""
+_NAMED = 5  # fields in a sentence
 
 
 class Judge:
-    """Judges the answers to one form by the whole of JSON Schema."""
+    """Judges the answers to one form by the whole of JSON Schema. Nothing in it changes while it judges, so threads may
+    share it, and it can be copied and pickled."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         """Raises FormSchemaError for what is refused, see above."""
-        from referencing import Registry
-
-        plain = vet(schema)
-        self._left, self._watch = 0, Watch()
-        self._patterns: dict[str, Pattern] = {}
-        self._validator = self._kind(plain)(plain, registry=Registry())
+        self._vetted = Vetted(schema)
+        named = schema.get("$schema")
+        named = named if isinstance(named, str) else ""
+        self._version = next((version for part, version in _VERSIONS if part in named), _NEWEST)
 
     def faults(self, content: Mapping[str, Any]) -> list[tuple[str | None, str]]:
         """What is wrong: the field's name (None for all answers together), and the rest of a sentence."""
-        self._left, self._watch = limits.MAX_CHECKS, Watch()
-        found: list[tuple[str | None, str]] = []
+        run = Run(self._vetted, self._version)
         try:
-            for error in self._validator.iter_errors(content):
-                found.append(_told(error))
-                if len(found) == _SHOWN:
-                    break
-        except (_TooMuch, RecursionError):
-            return [(None, _TOO_MUCH)]
+            run.fits(self._vetted.schema, dict(content), None)
+        except TooMuch:
+            return [(None, f"can't be checked: the form's rules need more than {limits.MAX_CHECKS} steps")]
+        except (TooDeep, RecursionError):
+            deep = f"more than {limits.MAX_NESTED} deep, or in a circle"
+            return [(None, f"can't be checked: the form's rules refer to each other {deep}")]
         except Broken as broken:
             return [(None, str(broken))]
-        except Exception as error:  # a keyword that is no JSON Schema; the library finds out when it uses it
-            return [(None, f"can't be checked: the form's rules are broken ({type(error).__name__})")]
-        return found
-
-    def _kind(self, schema: Mapping[str, Any]) -> Callable[..., Any]:
-        """The library's validator for the schema's own version of JSON Schema, with our keywords, counting."""
-        from jsonschema import validators
-
-        named = schema.get("$schema")
-        named = named if isinstance(named, str) else ""
-        draft = next((name for part, name in _DRAFTS if part in named), "Draft202012Validator")
-        base = getattr(validators, draft)
-        keywords = {**base.VALIDATORS, "pattern": self._pattern, "format": _format, "multipleOf": _multiple_of}
-        counted = {name: self._counted(function) for name, function in keywords.items()}
-        kind: Callable[..., Any] = validators.extend(base, counted)
-        return kind
-
-    def _pattern(self, validator: Any, source: str, instance: Any, schema: Any) -> Iterator[Any]:
-        from jsonschema import ValidationError
-
-        from .pattern import compile_pattern
-
-        if source not in self._patterns:
-            self._patterns[source] = compile_pattern(source)
-        if isinstance(instance, str) and not self._watch.search(self._patterns[source], instance):
-            yield ValidationError("pattern")
-
-    def _counted(self, function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
-        def count(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
-            self._left -= 1
-            if self._left < 0:
-                raise _TooMuch
-            yield from function(validator, value, instance, schema) or ()
-
-        return count
+        return [_told(fault) for fault in run.found]
 
 
-def _told(error: Any) -> tuple[str | None, str]:
-    """A fault in our words: the library's messages hold values."""
-    name = error.absolute_path[0] if error.absolute_path else None
-    keyword = str(error.validator)
-    sentence = _SENTENCES.get(keyword)
-    if name is None and sentence is not None:
-        return None, sentence.format(error.validator_value)
-    subject = "do" if name is None else "does"
-    return name, f"{subject} not meet a rule of the form ({keyword})"
+def _told(fault: Fault) -> tuple[str | None, str]:
+    if fault.keyword == "required":
+        return fault.name, "is required beside the other answers"
+    if fault.name is not None:
+        return fault.name, f"does not meet a rule of the form ({fault.keyword})"
+    if fault.keyword in _SENTENCES:
+        return None, _SENTENCES[fault.keyword].format(numbers.shown(fault.argument))
+    return None, _about_fields(fault) or f"do not meet a rule of the form ({fault.keyword})"
 
 
-def _format(validator: Any, format: str, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema import ValidationError
+def _about_fields(fault: Fault) -> str | None:
+    """A rule that is only about which fields are answered, in words."""
+    branches = [fault.argument] if fault.keyword == "not" else fault.argument
+    if fault.keyword not in ("anyOf", "oneOf", "not") or len(branches) > _NAMED:
+        return None
+    asked = [_demanded(branch) for branch in branches]
+    if not all(asked):
+        return None
+    named = [" with ".join(map(label_of, names)) for names in asked]
+    if fault.keyword == "not":
+        return f"must not hold {named[0]}" + (" together" if len(asked[0]) > 1 else "")
+    return f"need {' or '.join(named)}" + (", and only one of them" if fault.keyword == "oneOf" else "")
 
-    from .formats import check_format
 
-    if isinstance(instance, str) and check_format(format, instance) is not None:
-        yield ValidationError("format")
-
-
-def _multiple_of(validator: Any, of: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema import ValidationError
-
-    if isinstance(instance, (int, float)) and not isinstance(instance, bool):
-        if not numbers.is_multiple(instance, numbers.exact(of)):
-            yield ValidationError("multipleOf")
+def _demanded(branch: Any) -> list[str]:
+    """The names that a schema requires, if that is all it says and they are few."""
+    names = branch.get("required") if isinstance(branch, dict) and len(branch) == 1 else None
+    return names if isinstance(names, list) and len(names) <= _NAMED else []

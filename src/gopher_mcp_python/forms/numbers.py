@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+
+_SHOWN = 30  # digits of a number in a sentence
 
 
 def exact(value: float) -> Fraction:
@@ -23,6 +26,12 @@ def key(value: Any) -> tuple[str, Any]:
     if isinstance(value, str):
         return "string", value
     return "number", value
+
+
+def shown(value: Any) -> str:
+    """A number in a sentence: of a few hundred digits, only how large it is."""
+    text = plain(value)
+    return text if len(text) <= _SHOWN else f"about {Decimal(value):.3e}"
 
 
 def plain(value: Any) -> str:

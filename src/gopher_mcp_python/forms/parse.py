@@ -15,6 +15,12 @@ from .rules import Broken, Watch, cleaned
 _YES = frozenset(("yes", "y", "true", "on", "1"))
 _NO = frozenset(("no", "n", "false", "off", "0"))
 _NONE = "none"
+_SIGNS = {0x2212: "-", 0xFF0B: "+", 0xFF0D: "-", 0xFF0E: ".", **{0xFF10 + digit: str(digit) for digit in range(10)}}
+# Formats whose texts neither begin nor end with a blank: one that was pasted along goes unseen.
+_WITHOUT_BLANKS = frozenset(
+    "email idn-email uri uri-reference iri iri-reference date date-time time duration uuid hostname idn-hostname ipv4 "
+    "ipv6".split()
+)
 _AROUND = re.compile(r"\s*([.+\-eE])\s*")
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:\s[0-9]{3})+(?:\.[0-9]+)?\Z")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?\Z")
@@ -62,7 +68,9 @@ def _value(field: Field, text: str, bare: str) -> Any:
         return _boolean(bare)
     if field.kind in ("number", "integer"):
         return _number(bare, whole=field.kind == "integer")
-    return "" if bare == '""' else text
+    if bare == '""':
+        return ""
+    return bare if field.format in _WITHOUT_BLANKS else text
 
 
 def _boolean(bare: str) -> bool:
@@ -76,7 +84,7 @@ def _number(bare: str, *, whole: bool) -> float:
     must = "must be a whole number" if whole else "must be a number"
     if len(bare) > limits.MAX_DIGITS + 10:
         raise ValueError(f"must not have more than {limits.MAX_DIGITS} digits")
-    plain = _AROUND.sub(r"\1", bare)
+    plain = _AROUND.sub(r"\1", bare.translate(_SIGNS))
     if _GROUPED.match(plain):
         plain = "".join(plain.split())
     if not _NUMBER.match(plain):
@@ -89,7 +97,17 @@ def _number(bare: str, *, whole: bool) -> float:
         return int(number)
     if whole:
         raise ValueError(must)
-    return float(number)
+    return _decimal(number)
+
+
+def _decimal(number: Decimal) -> float:
+    """A number with decimals as it is sent. Raises ValueError where that would be another one than was typed."""
+    sent = float(number)
+    if Decimal(repr(sent)) == number:
+        return sent
+    if not sent:
+        raise ValueError("is too close to 0 to be sent; 0 itself can be")
+    raise ValueError("has too many digits to be sent exactly: with decimals, up to 15 can always be")
 
 
 def _zero_or_too_long(number: Decimal) -> int:
@@ -126,15 +144,17 @@ def _unquoted(piece: str) -> str:
 def _option(options: tuple[Option, ...], piece: str) -> Any:
     """The option that a number, a title or a value names. Raises ValueError when it is none, or might be two."""
     text = _unquoted(piece)
-    named = _named(options, text)
-    numbered = [] if text != piece else _numbered(options, piece)
+    quoted = text != piece
+    named = (_titled(options, text) if quoted else []) or _named(options, text)
+    numbered = [] if quoted else _numbered(options, piece)
     if piece.startswith("#") and numbered:
         named = []
     found = {id(option): option for option in (*named, *numbered)}
     if len(found) == 1:
         return next(iter(found.values())).value
     if found:
-        raise ValueError('could be more than one option; write its number as "#1", or its title in quotes')
+        otherwise = "" if quoted else ", or its title in quotes"
+        raise ValueError(f'could be more than one option; write its number as "#1"{otherwise}')
     raise ValueError(f"must be an option of the list: its number (1 to {len(options)}) or its title")
 
 
@@ -143,6 +163,12 @@ def _named(options: tuple[Option, ...], text: str) -> list[Option]:
     exact = [option for option in options if text in (option.title, str(option.value))]
     folded = text.casefold()
     return exact or [one for one in options if folded in (one.title.casefold(), str(one.value).casefold())]
+
+
+def _titled(options: tuple[Option, ...], text: str) -> list[Option]:
+    """Options of that title, which in quotes goes before another one's value."""
+    exact = [option for option in options if option.title == text]
+    return exact or [option for option in options if option.title.casefold() == text.casefold()]
 
 
 def _numbered(options: tuple[Option, ...], piece: str) -> list[Option]:

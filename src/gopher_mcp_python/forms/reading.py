@@ -40,10 +40,14 @@ class FieldReader:
         self._pattern_characters = 0
         self._options = 0
 
-    def read(self, name: str, schema: Any, required: bool) -> Field:
-        """One field. Raises FormSchemaError, with its name."""
+    def read(self, name: str, schema: Any, required: bool) -> Field | None:
+        """One field; None for one that can be nothing but null, and so can be left out. Raises FormSchemaError, with
+        its name."""
         where = Place(name)
         flat = self._flattener.flat(schema, where)
+        if not required and _is_only_null(flat):
+            self._flattener.judged = True
+            return None
         self._flattener.judged |= not JUDGED.isdisjoint(flat)
         options = self._options_of(flat, where)
         kind = _kind(flat, options, where)
@@ -59,6 +63,7 @@ class FieldReader:
             _text(flat, "description", limits.MAX_DESCRIPTION, where),
             required,
             nullable=flat.get("nullable") is True or "null" in flat.get("type", ()),
+            write_only=flat.get("writeOnly") is True,
             **rules,
         )
 
@@ -114,6 +119,11 @@ class FieldReader:
         rules = self._rules(items, "string", where)
         rules |= {_ITEM_COUNTS[key]: _counted(flat, key, where) for key in flat.keys() & _ITEM_COUNTS.keys()}
         return {**rules, "options": options or (), "unique_items": flat.get("uniqueItems") is True}
+
+
+def _is_only_null(flat: Mapping[str, Any]) -> bool:
+    types = flat.get("type")
+    return types == {"null"} or ("const" in flat and flat["const"] is None and (types is None or "null" in types))
 
 
 def _kind(flat: Mapping[str, Any], options: tuple[Option, ...] | None, where: object) -> FieldKind:

@@ -154,15 +154,15 @@ def cleaned_number(field: Field, value: Any) -> Any:
 
 def _check_range(field: Field, value: float) -> None:
     if field.minimum is not None and value < field.minimum:
-        raise Broken(f"must be {numbers.plain(field.minimum)} or more")
+        raise Broken(f"must be {numbers.shown(field.minimum)} or more")
     if field.maximum is not None and value > field.maximum:
-        raise Broken(f"must be {numbers.plain(field.maximum)} or less")
+        raise Broken(f"must be {numbers.shown(field.maximum)} or less")
     if field.exclusive_minimum is not None and value <= field.exclusive_minimum:
-        raise Broken(f"must be more than {numbers.plain(field.exclusive_minimum)}")
+        raise Broken(f"must be more than {numbers.shown(field.exclusive_minimum)}")
     if field.exclusive_maximum is not None and value >= field.exclusive_maximum:
-        raise Broken(f"must be less than {numbers.plain(field.exclusive_maximum)}")
+        raise Broken(f"must be less than {numbers.shown(field.exclusive_maximum)}")
     if field.multiple_of is not None and not numbers.is_multiple(value, numbers.exact(field.multiple_of)):
-        raise Broken(f"must be a multiple of {numbers.plain(field.multiple_of)}")
+        raise Broken(f"must be a multiple of {numbers.shown(field.multiple_of)}")
 
 
 def plain_value(value: Any) -> Any:
@@ -178,4 +178,4 @@ def _stripped(kind: type, value: Any) -> Any:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{numbers.shown(number)} {noun}" if number == 1 else f"{numbers.shown(number)} {noun}s"

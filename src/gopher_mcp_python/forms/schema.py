@@ -13,7 +13,7 @@ from . import limits
 from .bounds import check_bounds
 from .errors import FormSchemaError
 from .fields import Field, label_of
-from .flatten import JUDGED, Flattener
+from .flatten import JUDGED, Flattener, said
 from .reading import FieldReader
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def read_form(schema: Mapping[str, Any]) -> Form:
     """
     if not isinstance(schema, Mapping):
         raise FormSchemaError("the form's schema is no object")
-    schema = dict(schema)
+    schema = said(schema)
     properties = schema.get("properties")
     if isinstance(properties, dict) and len(properties) > limits.MAX_FIELDS:
         raise _too_many(len(properties))
@@ -79,7 +79,8 @@ def read_form(schema: Mapping[str, Any]) -> Form:
     properties = _properties(root)
     required = _required(root, properties)
     reader = FieldReader(flattener)
-    fields = tuple(reader.read(name, inner, name in required) for name, inner in properties.items())
+    read = (reader.read(name, inner, name in required) for name, inner in properties.items())
+    fields = tuple(field for field in read if field is not None)
     extra = root.get("additionalProperties", True)
     judged = flattener.judged or not _JUDGED.isdisjoint(root) or not isinstance(extra, bool)
     return Form(
