@@ -90,7 +90,7 @@ def cases(environment: str, frameworks: Sequence[str], folder: Path) -> None:
     if sys.version_info[:2] < OLDEST_PYTHON[environment]:
         pytest.skip(f"{WANTED[environment][0]} needs Python 3.11")
     scripts = [str(HERE / f"cases_{framework}.py") for framework in frameworks]
-    argv = ["-m", "pytest", "-q", "--noconftest", "-c", "/dev/null", "--rootdir", str(folder), "-p", "no:cacheprovider"]
+    argv = ["-m", "pytest", "-q", "--noconftest", "-c", "/dev/null", "--rootdir", str(folder), "-p", "no:cacheprovider", "--durations=6"]
     with _servers() as addresses:
         ended = run(environment, folder, [*argv, *scripts], addresses)
     assert ended.code == 0, ended.out[-8000:] + ended.err[-2000:]
@@ -110,6 +110,8 @@ def _servers() -> Iterator[dict[str, str]]:
 
 def run(name: str, folder: Path, argv: list[str], env: dict[str, str] | None = None) -> children.Ended:
     """Runs Python in an environment, with this package's code; `folder` is an empty one of the test's own."""
-    environment = {**package_alone(folder), **(env or {})}
+    # Bytecode is kept whatever the machine says: to compile a framework takes longer than its cases.
+    environment = {**package_alone(folder), "PYTHONDONTWRITEBYTECODE": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment.update(env or {})
     return children.run([str(python(name)), *argv], env=environment, timeout=300)
 
