@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,8 @@ from gopher_mcp_python import GopherAgentElicitationRequest as Request
 from gopher_mcp_python import GopherAgentElicitationResponse as Response
 from gopher_mcp_python import McpToolset
 from gopher_mcp_python.toolset import ElicitationHandlerError, ServerError, SessionLostError, StdioConnection
+from gopher_mcp_python.toolset.elicitation import Prompt
+from gopher_mcp_python.toolset.handling import asker_for
 from tests.support.canary import secret
 from tests.support.small_server import SmallServer
 from tests.support.toolset_servers import MODERN, Place, using
@@ -103,6 +106,41 @@ def test_a_wait_for_the_person_that_fails_is_no_cancel(error: type[BaseException
     with pytest.raises(ElicitationHandlerError) as raised:
         place.text("input_required", elicitation_handler=lambda request: Response("accept", finished=finished))
     assert isinstance(raised.value.__cause__, error) and place.scenario.actions() == []
+
+
+def test_a_handlers_own_error_of_our_kind_is_its_failure_too() -> None:
+    error = ElicitationHandlerError("of a policy of the program's")
+
+    async def body(toolset: McpToolset) -> None:
+        with pytest.raises(ElicitationHandlerError) as raised:
+            await toolset.call_tool("ask")
+        assert raised.value.__cause__ is error
+
+    using(SmallServer().sdk, body, elicitation_handler=failing(error, "async"))
+
+
+def test_a_failure_in_the_moment_of_a_withdrawal_is_nobodys(caplog: pytest.LogCaptureFixture) -> None:
+    """asyncio logs an exception that nobody looks at, as it is."""
+
+    async def body() -> None:
+        go = asyncio.Event()
+
+        async def handler(request: Request) -> str:
+            await go.wait()
+            prompt.withdraw()
+            raise ValueError("what a person typed")
+
+        asker = asker_for(handler)
+        assert asker is not None
+        prompt = Prompt(Request("url", "1", "Sign in.", "https://x.example/"), asker)
+        answer = asyncio.ensure_future(prompt.answer())
+        await asyncio.sleep(0.01)
+        go.set()
+        assert (await answer).action == "cancel"
+
+    asyncio.run(body())
+    gc.collect()
+    assert caplog.text == ""
 
 
 # ---- late answers ----------------------------------------------------------------------------------------------------
