@@ -130,7 +130,7 @@ class Run:
         """Whether a pattern is found in a text. Raises Broken when that takes too long."""
         pattern = self.vetted.patterns[source]
         # without the u flag a text is first written as UTF-16
-        self.charge(10 + (len(text) // 5 if pattern.unicode or text.isascii() else len(text) * 4 // 5))
+        self.charge(10 + (len(text) // 5 if pattern.unicode or text.isascii() else len(text) * 2 // 5))
         return self._watch.search(pattern, text)
 
     def equal(self, one: Any, other: Any) -> bool:

@@ -18,7 +18,7 @@ MAX_PATTERN = 2_000  # characters of a pattern
 MAX_ALL_PATTERNS = 50_000  # characters of all different patterns of a form
 MAX_REFS = 16  # a $ref to a $ref to a $ref ...
 MAX_STEPS = 20_000  # schemas looked at to find out what the fields are; a $ref counts each time
-MAX_CHECKS = 1_000_000  # schemas, keywords, members looked at while an answer is judged (see judge.py), under a second
+MAX_CHECKS = 500_000  # schemas, keywords, members looked at while an answer is judged (see judge.py), under a second
 MAX_NESTED = 100  # schemas within schemas while an answer is judged; a $ref is one more
 
 MAX_TEXT = 1_000_000  # characters of one answer
