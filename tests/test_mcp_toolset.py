@@ -280,7 +280,7 @@ def test_meta_of_the_request_reaches_the_server() -> None:
     [
         ({"a": "\ud83d"}, "surrogate pair"),
         ({"a\ud83d": 1}, "surrogate pair"),
-        ({"a": {"b": [float("nan")]}}, "no NaN"),
+        ({"a": {"b": [float("nan")]}}, "except NaN"),
         ({"a": {1: {(2, 3): 4}}}, "texts as keys"),
     ],
 )

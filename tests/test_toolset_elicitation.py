@@ -177,7 +177,7 @@ def test_completion_is_passed_on_while_open_and_ignored_otherwise(server: McpSer
         assert session is not None
         before = list(asker.completions)
         for odd in ({"elicitationId": before[0]}, {"elicitationId": "unknown"}, {"elicitationId": 5}, {}, None):
-            session.completed(odd)
+            session.questions.completed(odd)
         assert asker.completions == before
         return text
 
@@ -304,7 +304,7 @@ def test_malformed_lists_are_a_clear_error_once(server: McpServer, kind: str, te
 
 
 def test_required_url_without_url_mode_is_never_declined_for_anybody(server: McpServer) -> None:
-    with pytest.raises(ElicitationRequiredError, match="switched off"):
+    with pytest.raises(ElicitationRequiredError, match="no handler here"):
         call(server, None, "error_32042")
     assert server.tools_run() == ["error_32042"]
 

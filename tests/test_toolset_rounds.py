@@ -68,7 +68,7 @@ def test_required_urls_end_after_five_rounds_or_at_the_same_url(place: Place, wa
 def test_required_urls_that_are_refused_or_not_served(place: Place, way: Way) -> None:
     for options, told in (
         ({"elicitation_handler": Asked("decline")}, "decline"), ({"elicitation_handler": "cancel"}, "cancel"),
-        ({"elicitation_handler": Asked(), "modes": "form"}, "switched off"), ({}, "switched off"),
+        ({"elicitation_handler": Asked(), "modes": "form"}, "no handler here"), ({}, "no handler here"),
     ):  # fmt: skip
         place.scenario.clear()
         with pytest.raises(ElicitationRequiredError, match=told):

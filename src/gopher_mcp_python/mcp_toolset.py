@@ -284,6 +284,8 @@ class McpToolset:
     ) -> ToolCall:
         if not isinstance(name, str):
             raise ValueError(f"the name of a tool must be a text, not {type(name).__name__}")
+        if meta and "progressToken" in meta:
+            raise ValueError("meta can't hold a progressToken: on_progress has one of its own")
         told = None if on_progress is None else as_progress(on_progress)
         return ToolCall(name, as_names(arguments or {}, "arguments"), told, meta and as_names(meta, "meta"))
 

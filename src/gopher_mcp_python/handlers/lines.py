@@ -27,6 +27,8 @@ class PersonLine:
         loop = asyncio.get_running_loop()
         place = loop, loop.create_future()
         with self._lock:
+            while self._places and not self._places[0][0].is_running():
+                self._places.popleft()
             self._places.append(place)
             first = self._places[0] is place
         try:
@@ -38,17 +40,21 @@ class PersonLine:
 
     def _leave(self, place: _Place) -> None:
         with self._lock:
+            if place not in self._places:
+                return
             was_first = self._places[0] is place
             self._places.remove(place)
             if was_first:
                 self._call_next()
 
     def _call_next(self) -> None:
+        """A loop that has ended, or stands still, holds up nobody: if it goes on, its turn has come."""
         while self._places:
             loop, turn = self._places[0]
-            with suppress(RuntimeError):  # that loop has ended, and nobody waits on it
+            with suppress(RuntimeError):  # it is closed
                 loop.call_soon_threadsafe(_begin, turn)
-                return
+                if loop.is_running():
+                    return
             self._places.popleft()
 
 

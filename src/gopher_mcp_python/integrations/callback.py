@@ -13,6 +13,7 @@ The same rules as everywhere in this package; the SDK does the sending.
 from __future__ import annotations
 
 import logging
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
@@ -97,6 +98,7 @@ class ElicitationCallback:
     def __init__(self, asker: HandlerAsker, server: str | None) -> None:
         self._asker = asker
         self._server = server
+        self._lock = threading.Lock()  # sessions may live on several loops
         self._sessions: WeakKeyDictionary[Any, _Asked] = WeakKeyDictionary()
 
     async def __call__(self, context: Any, params: Any, call: Any = None) -> Any:
@@ -155,17 +157,20 @@ class ElicitationCallback:
         servers that must not speak for each other get a callback each, with the same `person`.
         """
         elicitation_id = completed_id(message)
-        known = [asked for asked in list(self._sessions.values()) if elicitation_id in asked.to_complete]
+        with self._lock:
+            sessions = list(self._sessions.values())
+        known = [asked for asked in sessions if elicitation_id in asked.to_complete]
         if elicitation_id is not None and len(known) == 1:
             known[0].to_complete.discard(elicitation_id)
             self._asker.completed(elicitation_id, known[0])
 
     def _asked_in(self, session: Any) -> _Asked:
-        known = self._sessions.get(session) if session is not None else None
-        if known is None:
-            known = _Asked()
-            with suppress(TypeError):  # a stand-in without weak references: nothing is remembered
-                self._sessions[session] = known
+        with self._lock:
+            known = self._sessions.get(session) if session is not None else None
+            if known is None:
+                known = _Asked()
+                with suppress(TypeError):  # a stand-in without weak references: nothing is remembered
+                    self._sessions[session] = known
         return known
 
     def __copy__(self) -> ElicitationCallback:

@@ -13,6 +13,7 @@ from .errors import (
     ServerError,
     SessionLostError,
     ToolsetError,
+    UnsendableError,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "SessionLostError",
     "StdioConnection",
     "ToolsetError",
+    "UnsendableError",
 ]

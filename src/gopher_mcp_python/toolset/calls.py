@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pydantic_core import to_jsonable_python
+
 from ..redaction import redact_url
 from .errors import UnsendableError
 
@@ -24,12 +26,13 @@ def refuse_unsendable(what: str, value: Any) -> None:
     Raises UnsendableError, without the value.
     """
     try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False, default=str).encode()
+        json.dumps(value, ensure_ascii=False, allow_nan=False, default=to_jsonable_python).encode()
     except UnicodeEncodeError:
         raise UnsendableError(f"{what} can't be sent: there is {_SURROGATE}") from None
     except (ValueError, TypeError, RecursionError):
         raise UnsendableError(
-            f"{what} can't be sent: JSON has no NaN and no infinity, nothing that holds itself, and texts as keys"
+            f"{what} can't be sent: JSON has texts, numbers except NaN and infinity, true, false, null, lists, and "
+            "mappings with texts as keys"
         ) from None
 
 

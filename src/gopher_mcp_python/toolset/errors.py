@@ -64,5 +64,5 @@ def refused_text(where: str, status: int) -> str:
     """What to say of a server that refuses (HTTP status 401, 403); `where` says what was tried with which server."""
     return (
         f"{where} failed: the server refused the credentials (HTTP status {status}). Give a valid access token "
-        "(create option access_token, --token on the command line) or an Authorization header"
+        "(create option access_token, --token on the command line) or an Authorization header (headers of McpToolset)"
     )

@@ -83,8 +83,8 @@ async def _protocol_error(
         text += ". The server wanted to ask its user, but this kind of session can't carry the question"
     if code == INTERNAL_ERROR and "invalid result" in message:
         text += (
-            ". A tool that asks through its result needs protocol 2026-07-28: GOPHER_MCP_PROTOCOL=2026-07-28 makes "
-            "every call there"
+            ". A tool that asks through its result needs protocol 2026-07-28: GOPHER_MCP_PROTOCOL=2026-07-28 "
+            '(for agents) or protocol="2026-07-28" (of McpToolset) makes every call there'
         )
     return ServerError(text, code=code, data=error.error.data)
 

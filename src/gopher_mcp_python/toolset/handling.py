@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar, copy_context
-from inspect import isawaitable
+from contextvars import ContextVar
 from typing import Any, Literal, Union
 
 import anyio
@@ -25,15 +23,14 @@ from ..elicitation import (
     GopherAgentElicitationOptions,
     GopherAgentElicitationRequest,
     GopherAgentElicitationResponse,
-    is_async_handler,
     normalize_elicitation_options,
 )
 from ..handlers.lines import PersonLine, line_of
 from ..handlers.watch import Watch, deadline_after
 from ..redaction import redacted_error
 from ..weburl import is_unsafe
-from .elicitation import IN_A_CALL, HandlerInterrupted, Occasion
-from .errors import ElicitationHandlerError
+from .elicitation import IN_A_CALL, Occasion
+from .functions import called, on_helper, outcome_of
 
 __all__ = ["Handler", "HandlerAsker", "HandlerInput", "asker_for"]
 
@@ -45,6 +42,7 @@ _Asked = tuple[object, Hashable, Key]  # on which loop, who is asked, and what
 # Lines whose turn the handler around has: what its own calls ask of the same person can't wait for that handler.
 _busy: ContextVar[frozenset[PersonLine]] = ContextVar("gopher_mcp_lines", default=frozenset())
 _log = logging.getLogger("gopher_mcp_python.elicitation")
+_KEYS = frozenset(("handler", "timeout_ms", "timeoutMs", "open_browser", "openBrowser", "modes", "enabled"))
 _CANCEL = GopherAgentElicitationResponse("cancel")
 
 
@@ -89,6 +87,9 @@ def _options_of(
 def _overridden(
     given: Any, modes: Any, timeout_ms: float | None
 ) -> tuple[GopherAgentElicitationOptions, Handler | None]:
+    unknown = sorted(map(str, given.keys() - _KEYS)) if isinstance(given, Mapping) else []
+    if unknown:
+        raise ValueError(f"unknown elicitation options {', '.join(unknown):.100}; there are {', '.join(sorted(_KEYS))}")
     own = given.get("handler") if isinstance(given, Mapping) else given.handler
     own = own if callable(own) else None
     if isinstance(given, Mapping) and own is not None:
@@ -185,7 +186,7 @@ class HandlerAsker:
     def completed(self, elicitation_id: str, source: object = None) -> None:
         """See `Asker.completed`. Ends a terminal's prompt and the wait for a page that was accepted, and tells the
         program's completion handler; what that raises is logged."""
-        for question in self._questions:
+        for question in tuple(self._questions):  # another loop's may come and go
             known = question.source is source and question.request.elicitation_id == elicitation_id
             if known and question.is_shown:
                 question.completed.set()
@@ -200,7 +201,7 @@ class HandlerAsker:
         if self._handler is None:
             return GopherAgentElicitationResponse(await on_helper(self._on_terminal, question))
         question.is_shown = True
-        result = await _asked(self._handler, for_handler(question.request))
+        result = await outcome_of(self._handler, for_handler(question.request))
         code, content = answer_of(result, question.request)
         wait = wait_of(result) if question.held and code == ACCEPT else None
         if wait is not None and not await _finished(wait, question):
@@ -238,7 +239,7 @@ class _Question:
 
 async def _finished(wait: Callable[[], Any], question: _Question) -> bool:
     """Whether the person finished the page, as the handler or the server says; whoever says so first."""
-    told = asyncio.ensure_future(_asked(wait))
+    told = asyncio.ensure_future(outcome_of(wait))
     notice = asyncio.ensure_future(question.completed.wait())
     try:
         await asyncio.wait((told, notice), return_when=asyncio.FIRST_COMPLETED)
@@ -255,81 +256,3 @@ async def _notify(complete: Callable[[str], Any], elicitation_id: str) -> None:
     except Exception as error:
         with suppress(Exception):  # a filter of the program's may raise
             _log.warning("elicitation_complete_handler failed: %s: %s", type(error).__name__, redacted_error(error))
-
-
-async def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a handler returns. It has a task of its own: whoever is withdrawn or whose time is up does not wait for a
-    handler that won't end, and hears nothing more of it; and a cancellation of the handler's own is told from theirs.
-
-    Raises what it raises; HandlerInterrupted for KeyboardInterrupt and SystemExit; ElicitationHandlerError for all else
-    that is no Exception and would end more than this question.
-    """
-    task = asyncio.ensure_future(_uninterrupted(function, *arguments))
-    task.add_done_callback(_seen)
-    try:
-        await asyncio.wait((task,))
-    finally:
-        task.cancel()
-    error = asyncio.CancelledError() if task.cancelled() else task.exception()
-    if error is None:
-        return task.result()
-    if isinstance(error, Exception):
-        raise error
-    raise ElicitationHandlerError(f"the elicitation handler ended with {type(error).__name__}") from error
-
-
-async def _uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A task that ends with an interrupt takes the loop with it."""
-    try:
-        return await called(function, *arguments)
-    except (KeyboardInterrupt, SystemExit) as interrupt:
-        raise HandlerInterrupted(interrupt) from None
-
-
-def _seen(task: asyncio.Future[Any]) -> None:
-    """What a handler that nobody waits for any more raises is nobody's."""
-    if not task.cancelled():
-        task.exception()
-
-
-# ---- functions of the program's own ----------------------------------------------------------------------------------
-
-
-async def called(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a sync or async function of the program returns. A sync one runs on a thread of its own, in this context,
-    since it may wait for a person; one that is marked as non-blocking runs here."""
-    if is_async_handler(function) or getattr(function, "gopher_non_blocking", False):
-        result = function(*arguments)
-    else:
-        result = await on_helper(function, *arguments)
-    return await result if isawaitable(result) else result
-
-
-async def on_helper(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns on a daemon thread that can be left behind: when the awaiting task is cancelled, its
-    result interests nobody, and the end of the process does not wait for it."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[Any] = loop.create_future()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        if outcome.done():
-            return
-        if error is None:
-            outcome.set_result(result)
-        elif isinstance(error, StopIteration):  # which a future can't hold
-            outcome.set_exception(RuntimeError("the function raised StopIteration"))
-        else:
-            outcome.set_exception(error)
-
-    def work() -> None:
-        result, error = None, None
-        try:
-            result = function(*arguments)
-        except BaseException as raised:  # handed to whoever waits
-            error = raised
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, result, error)
-
-    thread = threading.Thread(target=copy_context().run, args=(work,), name="gopher-mcp-elicitation", daemon=True)
-    thread.start()
-    return await outcome

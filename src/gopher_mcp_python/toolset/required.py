@@ -45,7 +45,7 @@ def read_required(
     """
     where = f"{server} requires its user to visit a URL first (error -32042)"
     if "url" not in modes:
-        raise ElicitationRequiredError(f"{where}, and elicitation in URL mode is switched off in this program")
+        raise ElicitationRequiredError(f"{where}, and there is no handler here for elicitation in URL mode")
     data = error.get("data")
     listed = data.get("elicitations") if isinstance(data, Mapping) else None
     if not isinstance(listed, list) or not listed:

@@ -25,7 +25,7 @@ _AGAIN_SECONDS = 0.1
 
 async def call_with_rounds(session: Session, request: ServerRequest, record: Record) -> Any:
     """Raises MCPError as the SDK does, or ToolsetError for input that can't be given."""
-    session.calls.add(record)
+    session.questions.calls.add(record)
     try:
         result = await session.send(request)
         for _ in range(MAX_INPUT_ROUNDS):
@@ -34,10 +34,10 @@ async def call_with_rounds(session: Session, request: ServerRequest, record: Rec
             responses = await _fulfil(session, result, record)
             result = await session.send(request, responses, result.request_state)
     except asyncio.CancelledError:
-        session.given_up()
+        session.questions.given_up(record)
         raise
     finally:
-        session.calls.discard(record)
+        session.questions.calls.discard(record)
     if not isinstance(result, types.InputRequiredResult):
         return result
     raise ToolsetError(f"{_who(session, record)} asked for input more than {MAX_INPUT_ROUNDS} times")
@@ -65,13 +65,13 @@ async def _fulfil(session: Session, result: types.InputRequiredResult, record: R
 async def _ask(session: Session, key: str, params: Any, raw: Any, record: Record) -> dict[str, Any]:
     try:
         request = read_request(
-            params, modes=session.modes, version=session.version, request_id=key,
+            params, modes=session.questions.modes, version=session.version, request_id=key,
             raw={"id": key, **(raw if isinstance(raw, dict) else {})}, server=session.connection.label,
             tool=record.tool,
         )  # fmt: skip
     except InvalidElicitation as error:
         raise ToolsetError(f"{_who(session, record)}: {error}") from None
-    return await session.answer_for_call(request, record)
+    return await session.questions.answer_for_call(request, record)
 
 
 def _who(session: Session, record: Record) -> str:

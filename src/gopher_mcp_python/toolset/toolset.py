@@ -96,7 +96,7 @@ class Toolset:
         with under_way(record):
             try:
                 session = await limited(self._session(), record.clock)
-                with session.listing(record):
+                with session.questions.listing(record):
                     return await limited(work(session), record.clock)
             except Exception as error:
                 raise await explain(error, record, self.connection, self._main, doing="connecting to") from None
@@ -279,7 +279,7 @@ class Toolset:
                     "was accepted (error -32042); given up. Was the sign-in there finished?"
                 )
             visited.add(request.url or "")
-            action = (await session.answer_for_call(request, record))["action"]
+            action = (await session.questions.answer_for_call(request, record))["action"]
             if action != "accept":
                 raise ElicitationRequiredError(
                     f"{self.connection.label} requires authorization for {record.what}, which was not accepted "

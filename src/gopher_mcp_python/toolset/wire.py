@@ -7,7 +7,7 @@ to call for what the server sends, `send_raw_request` gets every request of ours
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import anyio.abc
@@ -23,8 +23,8 @@ from .record import current_record
 _KEPT = frozenset(("tools/call", "prompts/get", "resources/read"))
 
 
-class Questions(Protocol):
-    """What a session does with what its server asks."""
+class Answering(Protocol):
+    """What a session does with what its server asks; see `Questions`."""
 
     @property
     def modes(self) -> frozenset[str]: ...
@@ -33,15 +33,15 @@ class Questions(Protocol):
 
     def completed(self, params: Any) -> None: ...
 
-    def lost(self) -> None: ...
-
 
 class ElicitingDispatcher(JSONRPCDispatcher[TransportContext]):
-    """Declares exactly the served modes, answers `elicitation/create`, notes completions and raw results."""
+    """Declares exactly the served modes, answers `elicitation/create`, notes completions and raw results. `lost` is
+    called when the server's stream has ended."""
 
-    def __init__(self, read_stream: Any, write_stream: Any, questions: Questions) -> None:
+    def __init__(self, read_stream: Any, write_stream: Any, questions: Answering, lost: Callable[[], None]) -> None:
         super().__init__(read_stream, write_stream)
         self._questions = questions
+        self._lost = lost
 
     async def send_raw_request(
         self,
@@ -81,7 +81,7 @@ class ElicitingDispatcher(JSONRPCDispatcher[TransportContext]):
         try:
             await super().run(request, on_notify, intercept, task_status=task_status)
         finally:
-            self._questions.lost()
+            self._lost()
 
     def _declare(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         if not self._questions.modes or params is None:
