@@ -561,6 +561,17 @@ def test_differences_that_are_meant(judge: Judge, schema: dict[str, Any], answer
     assert (read_form(form).by_name["x"].check(answer) is None) == ours
 
 
+def test_dependencies_are_minded_as_ajv_minds_them(judge: Judge) -> None:
+    """Though they are no keyword of 2020-12; who writes them leaves $schema out."""
+    form: dict[str, Any] = {"type": "object", "properties": {"a": {}, "b": {}}, "dependencies": {"a": ["b"]}}
+    answers: list[dict[str, Any]] = [{"a": "v"}, {"a": "v", "b": "v"}, {"b": "v"}, {}]
+    assert judge.ask([(form, answers)])[0].valid == (False, True, True, True)
+    for answer in answers[1:]:
+        assert read_form(form).validate(answer) == answer
+    with pytest.raises(FormContentError, match='"b" is required'):
+        read_form(form).validate(answers[0])
+
+
 def test_null_is_no_answer_rather_than_a_wrong_one(judge: Judge) -> None:
     form = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": ["string", "null"]}}}
     assert judge.ask([(form, [{"x": None}, {"y": None}, {}])])[0].valid == (False, True, True)

@@ -234,8 +234,8 @@ def test_labels_are_titles_or_names_and_harmless() -> None:
 SECRETS = [
     *"passwords apiKeys api_keys API-Key userpassword dbPassword user_pwd dbpwd pass user_pass passWord 2fa".split(),
     *"pincode sshKey creditCard cardNumber mnemonic bearer access_tokens authtoken client-secret clientsecret".split(),
-    *"Passwort contraseña motDePasse mot_de_passe senha wachtwoord hasło новый-пароль 密码 请输入密码".split(),
-    *"TOTP パスワード 비밀번호 ＰＡＳＳＷＯＲＤ Pass-phrase".split(),
+    *"Passwort Geheimnis contraseña motDePasse mot_de_passe senha wachtwoord hasło новый-пароль".split(),
+    *"TOTP 密码 请输入密码 パスワード 비밀번호 ＰＡＳＳＷＯＲＤ Pass-phrase".split(),
     *("pass phrase", "PIN code", "Credit card", "social security number", "Seed phrase", "Recovery code"),
     *("Backup codes", "Mot de passe", "Ihr Passwort", "Private key (PEM)", "One-time code"),
 ]

@@ -51,8 +51,9 @@ _ANYWHERE_BARE = tuple(_bare(word).casefold() for word in _ANYWHERE)
 def is_secret(text: str) -> bool:
     """Whether a name or title has a word that stands for a secret, in some of the world's languages."""
     bare = text if text.isascii() else _bare(text)
-    words = [_singular(word.casefold()) for word in _WORD.findall(bare)]
-    if words == ["pass"] or not _WORDS.isdisjoint(words) or any(word.endswith(_ENDINGS) for word in words):
+    written = [word.casefold() for word in _WORD.findall(bare)]
+    words = [_singular(word) for word in written]
+    if words == ["pass"] or not _WORDS.isdisjoint(words) or any(word.endswith(_ENDINGS) for word in (*written, *words)):
         return True
     line = f" {' '.join(words)} "
     if any(f" {phrase} " in line for phrase in _PHRASES):
