@@ -8,11 +8,11 @@ Whoever keeps ADK's own McpToolset gives it `elicitation_callback`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..toolset.errors import ServerError
 from .extras import needs_extra
+from .for_models import FOR_THE_MODEL
 
 with needs_extra("adk", "google-adk"):
     from google.adk.tools.base_tool import BaseTool
@@ -30,19 +30,21 @@ class AdkToolset(BaseToolset):
 
     Args:
         toolset: the server and its handlers.
-        tool_filter: names of the tools to offer, or ADK's own predicate; None: all.
+        tool_filter: names of the tools to offer (in any collection; an empty one: none), or ADK's own predicate; None:
+            all.
         tool_name_prefix: put before the tools' names, for the model.
+
+    Raises ValueError for a filter of another kind.
     """
 
     def __init__(
         self,
         toolset: McpToolset,
         *,
-        tool_filter: Sequence[str] | Callable[..., bool] | None = None,
+        tool_filter: Iterable[str] | Callable[..., bool] | None = None,
         tool_name_prefix: str | None = None,
     ) -> None:
-        chosen = list(tool_filter) if isinstance(tool_filter, Sequence) else tool_filter
-        super().__init__(tool_filter=chosen, tool_name_prefix=tool_name_prefix)
+        super().__init__(tool_filter=_predicate(tool_filter), tool_name_prefix=tool_name_prefix)
         self._toolset = toolset
 
     async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
@@ -69,9 +71,23 @@ class AdkTool(BaseTool):
         )
 
     async def run_async(self, *, args: Mapping[str, Any], tool_context: Any) -> dict[str, Any]:
-        """Calls the tool. The server's own refusal is an "error" for the model, which may do better with other
-        arguments; what else fails is raised, as by `McpToolset.call_tool`."""
+        """Calls the tool. A refusal of the server's or of the person's is an "error" for the model; what else fails is
+        raised, as by `McpToolset.call_tool`."""
         try:
             return await self._tool.call(args)
-        except ServerError as error:
+        except FOR_THE_MODEL as error:
             return {"error": error.message}
+
+
+def _predicate(tool_filter: Iterable[str] | Callable[..., bool] | None) -> Callable[..., bool] | None:
+    """ADK reads lists only, and an empty one as "all"."""
+    if tool_filter is None or callable(tool_filter):
+        return tool_filter
+    names = frozenset(tool_filter) if isinstance(tool_filter, Iterable) else frozenset([tool_filter])
+    if isinstance(tool_filter, str) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"tool_filter is a {type(tool_filter).__name__}; give names of tools as a list, or a function")
+
+    def selected(tool: BaseTool, readonly_context: Any = None) -> bool:
+        return tool.name in names
+
+    return selected

@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Union
 
-from ..toolset.errors import ServerError
 from .extras import needs_extra
+from .for_models import FOR_THE_MODEL
 
 with needs_extra("langchain", "langchain-core"):
     from langchain_core.tools import StructuredTool, ToolException
@@ -27,7 +27,7 @@ Content = Union[str, "list[dict[str, Any]]"]
 
 
 class McpToolException(ToolException):
-    """A tool said that it failed, or its server refused the call.
+    """A tool said that it failed, its server refused the call, or the person did (see `for_models`).
 
     Attributes:
         artifact: as of a result; LangChain gives it to nobody where it makes a message of the error.
@@ -52,15 +52,23 @@ async def langchain_tools(toolset: McpToolset, *, handle_tool_error: bool = True
     return [_tool(tool, handle_tool_error) for tool in await toolset.list_tools()]
 
 
+class _Tool(StructuredTool):
+    """LangChain's own puts its config and its run manager in place of arguments of these names."""
+
+    async def _arun(self, /, *args: Any, **arguments: Any) -> Any:
+        assert self.coroutine is not None
+        return await self.coroutine(*args, **arguments)
+
+
 def _tool(tool: McpTool, handle_tool_error: bool) -> StructuredTool:
     async def call(**arguments: Any) -> tuple[Content, dict[str, Any] | None]:
         try:
             response = await tool.call(arguments)
-        except ServerError as error:
+        except FOR_THE_MODEL as error:
             raise McpToolException(error.message) from error
         return _result(response)
 
-    return StructuredTool(
+    return _Tool(
         name=tool.name,
         description=tool.description,
         args_schema=_with_properties(tool.input_schema),

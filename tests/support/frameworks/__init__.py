@@ -90,7 +90,7 @@ def cases(environment: str, frameworks: Sequence[str], folder: Path) -> None:
     if sys.version_info[:2] < OLDEST_PYTHON[environment]:
         pytest.skip(f"{WANTED[environment][0]} needs Python 3.11")
     scripts = [str(HERE / f"cases_{framework}.py") for framework in frameworks]
-    argv = ["-m", "pytest", "-q", "--noconftest", "-c", "/dev/null", "--rootdir", str(folder), "-p", "no:cacheprovider", "--durations=6"]
+    argv = ["-m", "pytest", "-q", "--noconftest", "-c", "/dev/null", "--rootdir", str(folder), "-p", "no:cacheprovider"]
     with _servers() as addresses:
         ended = run(environment, folder, [*argv, *scripts], addresses)
     assert ended.code == 0, ended.out[-8000:] + ended.err[-2000:]

@@ -21,6 +21,18 @@ from gopher_mcp_python import GopherAgentElicitationRequest, GopherAgentElicitat
 
 T = TypeVar("T")
 URL = os.environ.get("SCENARIO_URL", "")
+HALF = "\ud83d"  # of an emoji: has no UTF-8 form, so it can't be sent
+# Names of arguments that frameworks have uses of their own for.
+ARGUMENTS = ("config", "run_manager", "self", "callbacks", "args", "kwargs", "runtime", "state", "tool", "tool_context")
+# Refusals with -32042 that asking did not satisfy: tool, arguments, what the person answers, what the model is told.
+UNSATISFIED = [
+    ("error_32042", {}, "decline", r"not accepted \(decline\)"),
+    ("error_32042", {}, "cancel", r"not accepted \(cancel\)"),
+    ("error_32042_forever", {}, "accept", "same URL"),
+    ("error_32042_endless", {}, "accept", "5 times"),
+    ("error_32042_malformed", {"kind": "snake"}, "accept", r"error -32042"),
+    ("error_32042", {}, None, "in URL mode"),
+]
 PLANTED = "canary-planted-in-a-handlers-error"
 
 
@@ -72,6 +84,25 @@ def example(name: str) -> subprocess.CompletedProcess[str]:
     shown = "asks you to open a page in your browser" in done.stderr and "/authorize?" in done.stderr
     assert shown, f"nobody was asked: {done.stderr[-3000:]}"
     return done
+
+
+def echo_server(*arguments: str) -> Any:
+    """A server in memory, with a tool for each of these names that takes an argument of that name; the tool's name is
+    "use_" and the argument's, and it answers with its arguments as JSON. Needs mcp 2.x."""
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+
+    def tool(name: str) -> types.Tool:
+        schema = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+        return types.Tool(name=f"use_{name}", input_schema=schema)
+
+    async def listed(context: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool(name) for name in arguments])
+
+    async def called(context: Any, params: Any) -> types.CallToolResult:
+        return types.CallToolResult(content=[types.TextContent(type="text", text=json.dumps(params.arguments))])
+
+    return Server("echo", on_list_tools=listed, on_call_tool=called)
 
 
 def log(event: str) -> list[dict[str, Any]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import runpy
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -19,7 +21,21 @@ from google.genai import types
 
 from gopher_mcp_python import AgentError, McpToolset, elicitation_callback
 from gopher_mcp_python.integrations.adk import AdkToolset
-from tests.support.frameworks.asking import PLANTED, URL, Person, clear, fails, log, never, run
+from gopher_mcp_python.toolset import CallTimeoutError, ElicitationHandlerError
+from tests.support.frameworks.asking import (
+    ARGUMENTS,
+    HALF,
+    PLANTED,
+    UNSATISFIED,
+    URL,
+    Person,
+    clear,
+    echo_server,
+    fails,
+    log,
+    never,
+    run,
+)
 
 
 class Scripted(BaseLlm):
@@ -153,6 +169,69 @@ def test_a_tool_that_fails_is_an_answer_for_the_model() -> None:
 def test_an_error_of_the_server_is_an_answer_for_the_model() -> None:
     response = run(response_of(ours(), "protocol_error"))
     assert list(response) == ["error"] and "the server broke" in response["error"]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "action", "told"), UNSATISFIED)
+def test_a_refusal_that_could_not_be_satisfied_is_an_answer_for_the_model(
+    tool: str, arguments: dict[str, Any], action: str | None, told: str
+) -> None:
+    response = run(response_of(ours(*([] if action is None else [Person(action=action)])), tool, arguments))
+    assert list(response) == ["error"]
+    assert re.search(told, response["error"]) and "http" not in response["error"]
+
+
+def test_arguments_that_cannot_be_sent_are_an_answer_for_the_model() -> None:
+    async def body() -> Any:
+        async with McpToolset(echo_server("text")) as toolset:
+            (tool,) = await AdkToolset(toolset).get_tools()
+            return await tool.run_async(args={"text": HALF}, tool_context=None)
+
+    response = run(body())
+    assert list(response) == ["error"] and "surrogate" in response["error"]
+
+
+def test_what_is_no_answer_for_the_model_is_raised() -> None:
+    with pytest.raises(ElicitationHandlerError) as told:
+        run(response_of(ours(fails), "decline_aware"))
+    assert isinstance(told.value.__cause__, RuntimeError) and PLANTED not in str(told.value)
+    with pytest.raises(CallTimeoutError):
+        run(response_of(AdkToolset(McpToolset(URL, timeout=0.2)), "slow", {"seconds": 30}))
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_an_argument_of_any_name(name: str) -> None:
+    toolset = AdkToolset(McpToolset(echo_server(name)))
+    assert json.loads(run(response_of(toolset, f"use_{name}", {name: "v"}))["output"]) == {name: "v"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "offered"),
+    [
+        (None, ["use_a", "use_b"]),
+        (["use_a", "gone"], ["use_a"]),
+        (("use_a", "use_b"), ["use_a", "use_b"]),
+        ({"use_b"}, ["use_b"]),
+        (frozenset({"use_a"}), ["use_a"]),
+        ({"use_a": 1}.keys(), ["use_a"]),
+        ((name for name in ["use_b"]), ["use_b"]),
+        ([], []),
+        (lambda tool, readonly_context=None: tool.name == "use_b", ["use_b"]),
+    ],
+)
+def test_which_tools_are_offered(chosen: Any, offered: list[str]) -> None:
+    async def body() -> None:
+        async with McpToolset(echo_server("a", "b")) as toolset:
+            adk = AdkToolset(toolset, tool_filter=chosen)
+            for _ in range(2):
+                assert [tool.name for tool in await adk.get_tools()] == offered
+
+    run(body())
+
+
+@pytest.mark.parametrize("chosen", ["use_a", 3, [3], True])
+def test_a_filter_of_another_kind(chosen: Any) -> None:
+    with pytest.raises(ValueError, match="tool_filter"):
+        AdkToolset(McpToolset(URL), tool_filter=chosen)
 
 
 def test_the_runner_closes_it() -> None:

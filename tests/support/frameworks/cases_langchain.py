@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,8 +12,20 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from gopher_mcp_python import McpToolset
 from gopher_mcp_python.integrations.langchain import McpToolException, langchain_tools
-from gopher_mcp_python.toolset import ElicitationHandlerError
-from tests.support.frameworks.asking import PLANTED, URL, Person, clear, example, fails, run
+from gopher_mcp_python.toolset import CallTimeoutError, ElicitationHandlerError, ElicitationRequiredError
+from tests.support.frameworks.asking import (
+    ARGUMENTS,
+    HALF,
+    PLANTED,
+    UNSATISFIED,
+    URL,
+    Person,
+    clear,
+    echo_server,
+    example,
+    fails,
+    run,
+)
 
 
 async def message_of(
@@ -67,10 +80,50 @@ def test_or_is_raised(tool: str, text: str) -> None:
         run(message_of(tool, handle_tool_error=False))
 
 
+@pytest.mark.parametrize(("tool", "arguments", "action", "told"), UNSATISFIED)
+def test_a_refusal_that_could_not_be_satisfied_is_a_message_for_the_model(
+    tool: str, arguments: dict[str, Any], action: str | None, told: str
+) -> None:
+    person = None if action is None else Person(action=action)
+    message = run(message_of(tool, arguments, person))
+    assert message.status == "error" and re.search(told, str(message.content)) and "http" not in str(message.content)
+    with pytest.raises(McpToolException, match=told) as raised:
+        run(message_of(tool, arguments, person, handle_tool_error=False))
+    assert isinstance(raised.value.__cause__, ElicitationRequiredError)
+
+
+def test_arguments_that_cannot_be_sent_are_a_message_for_the_model() -> None:
+    message = run(message_of("plain", {"text": HALF}))
+    assert message.status == "error" and "surrogate" in str(message.content)
+
+
+def test_a_time_limit_is_no_answer_for_the_model() -> None:
+    async def body() -> None:
+        async with McpToolset(URL, timeout=0.2) as toolset:
+            tools = {tool.name: tool for tool in await langchain_tools(toolset)}
+            await tools["slow"].ainvoke({"seconds": 30})
+
+    with pytest.raises(CallTimeoutError):
+        run(body())
+
+
 def test_a_handler_that_fails_is_no_answer_for_the_model() -> None:
     with pytest.raises(ElicitationHandlerError) as told:
         run(message_of("decline_aware", handler=fails))
     assert isinstance(told.value.__cause__, RuntimeError) and PLANTED not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_an_argument_of_any_name(name: str) -> None:
+    async def body() -> None:
+        async with McpToolset(echo_server(name)) as toolset:
+            (tool,) = await langchain_tools(toolset)
+            call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {name: "v"}}
+            assert json.loads((await tool.ainvoke(call)).content) == {name: "v"}
+            assert json.loads(await tool.ainvoke({name: "v"}, {"tags": ["a"]})) == {name: "v"}
+            assert convert_to_openai_tool(tool)["function"]["parameters"]["required"] == [name]
+
+    run(body())
 
 
 def test_models_get_the_schema() -> None:
