@@ -21,6 +21,7 @@ from gopher_mcp_python import (
     AgentError,
     GopherAgent,
     GopherAgentAsyncStream,
+    GopherAgentElicitationRequest,
     GopherAgentElicitationResponse,
     GopherAgentEvent,
     GopherAgentStream,
@@ -29,7 +30,9 @@ from gopher_mcp_python import (
 )
 from gopher_mcp_python.copying import copied
 from gopher_mcp_python.engines.base import RunOutcome
+from gopher_mcp_python.forms import FormContentError
 from gopher_mcp_python.run_events import RunEvents
+from gopher_mcp_python.toolset.handling import asker_for
 from tests.support import children
 from tests.support.recording_engine import RecordingEngine
 from tests.support.servers import McpServer
@@ -325,6 +328,18 @@ def test_a_handler_cannot_change_what_its_answer_is_checked_by(server: McpServer
     assert "accept" not in server.actions()
 
 
+def test_nor_can_the_handler_of_a_toolset() -> None:
+    def handler(request: Any) -> GopherAgentElicitationResponse:
+        loosen(request.requested_schema)
+        return NOT_ALLOWED
+
+    schema = {"type": "object", "properties": {"reason": {"type": "string"}}, "required": ["reason"]}
+    asker = asker_for(handler)
+    assert asker is not None
+    with pytest.raises(FormContentError, match="reason"):
+        asyncio.run(asker.ask(GopherAgentElicitationRequest("form", message="why", requested_schema=schema)))
+
+
 def test_what_is_told_is_a_copy_at_any_depth_for_each_who_hears_it() -> None:
     def spoil(event: GopherAgentEvent) -> None:
         event.data["args"]["list"][0].clear()
@@ -362,10 +377,10 @@ def answered(events: list[GopherAgentEvent]) -> list[tuple[str, str]]:
     return [(one.data["action"], one.data["how"]) for one in events if one.kind == "elicitation_answered"]
 
 
-@pytest.mark.parametrize("handler, action", [("decline", "decline"), (non_blocking(lambda request: "accept"), "accept")])
-def test_what_answers_without_a_person_is_a_policy(handler: Any, action: str, server: McpServer) -> None:
+@pytest.mark.parametrize("handler", ["decline", non_blocking(lambda request: "decline")])
+def test_what_answers_without_a_person_is_a_policy(handler: Any, server: McpServer) -> None:
     with direct(server, handler) as agent:
-        assert answered(list(agent.run_stream("decline_aware"))) == [(action, "policy")]
+        assert answered(list(agent.run_stream("decline_aware"))) == [("decline", "policy")]
 
 
 def test_a_handler_that_fails(server: McpServer) -> None:
