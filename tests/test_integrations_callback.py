@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 import mcp_types as types
 import pytest
 from mcp import Client
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.shared.exceptions import MCPError
 
 from gopher_mcp_python import (
     GopherAgentElicitationOptions,
@@ -326,6 +328,81 @@ def test_a_page_that_is_complete(server: McpServer) -> None:
 def _complete(elicitation_id: str) -> types.ElicitCompleteNotification:
     params = types.ElicitCompleteNotificationParams(elicitation_id=elicitation_id)
     return types.ElicitCompleteNotification(params=params)
+
+
+# ---- what servers may try -------------------------------------------------------------------------------------------
+
+
+def told_by(callback: Any, *asked: types.ElicitRequestParams) -> list[Any]:
+    """What a server is told when its tool asks for one after another: actions, or an error's code, text and data."""
+    server: MCPServer[Any] = MCPServer("in memory")
+    told: list[Any] = []
+
+    async def ask(ctx: Context[Any, Any]) -> None:
+        for params in asked:
+            try:
+                answer = await ctx.session.send_request(types.ElicitRequest(params=params), types.ElicitResult)
+                told.append(answer.action if answer.content is None else answer.content)
+            except MCPError as error:
+                told.append((error.error.code, error.error.message, error.error.data))
+
+    server.add_tool(ask)
+
+    async def body() -> None:
+        async with Client(server, elicitation_callback=callback, mode="legacy") as session:
+            assert not (await session.call_tool("ask")).is_error
+
+    run(body())
+    return told
+
+
+def _page(url: str, elicitation_id: str = "1") -> types.ElicitRequestURLParams:
+    return types.ElicitRequestURLParams(message="m", url=url, elicitation_id=elicitation_id)
+
+
+def test_a_page_that_must_not_be_opened_reaches_no_handler() -> None:
+    asked: list[str | None] = []
+
+    def handler(request: Request) -> str:
+        asked.append(request.url)
+        return "accept"
+
+    urls = ["javascript:alert(1)", "file:///etc/passwd", "\x01http://x/", "https://example.com/"]
+    pages = [_page(url, str(number)) for number, url in enumerate(urls)]
+    assert told_by(elicitation_callback(handler), *pages) == ["decline"] * 3 + ["accept"]
+    assert asked == urls[-1:]
+
+
+def test_ids_of_forms_mean_nothing() -> None:
+    def handler(request: Request) -> GopherAgentElicitationResponse:
+        return GopherAgentElicitationResponse("accept", {"name": request.message})
+
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    forms = [
+        types.ElicitRequestFormParams.model_validate({"message": text, "requestedSchema": schema, "elicitationId": "1"})
+        for text in ("show A?", "delete B?")
+    ]
+    assert told_by(elicitation_callback(handler), *forms) == [{"name": "show A?"}, {"name": "delete B?"}]
+
+
+class _Odd(BaseException):
+    """A framework's own way to end a task."""
+
+
+@pytest.mark.parametrize("made", [MCPError, _Odd, asyncio.CancelledError])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_handler_that_fails_in_another_way(made: type[BaseException], is_async: bool) -> None:
+    """The server is told nothing of it, and the session goes on."""
+
+    def handler(request: Request) -> str:
+        raise MCPError(-32042, "another server's", {"token": "t"}) if made is MCPError else made("secret")
+
+    async def later(request: Request) -> str:
+        return handler(request)
+
+    failed = (-32603, "the client's elicitation handler failed", None)
+    callback = elicitation_callback(later if is_async else handler)
+    assert told_by(callback, _page("https://example.com/"), _page("https://example.com/", "2")) == [failed, failed]
 
 
 # ---- what it is -----------------------------------------------------------------------------------------------------
