@@ -159,6 +159,8 @@ WRONG: list[tuple[Callable[[McpToolset], Awaitable[Any]], str]] = [
     (lambda toolset: toolset.call_tool("plain", [1]), "arguments"),  # type: ignore[arg-type]
     (lambda toolset: toolset.call_tool("plain", {1: 2}), "arguments"),  # type: ignore[dict-item]
     (lambda toolset: toolset.call_tool("plain", meta=[1]), "meta"),  # type: ignore[arg-type]
+    (lambda toolset: toolset.call_tool("plain", meta={"progressToken": object()}), "meta"),
+    (lambda toolset: toolset.call_tool("plain", {"opens": object()}), "arguments of 'plain'"),
     (lambda toolset: toolset.call_tool("ask", person=[]), "person"),  # type: ignore[arg-type]
     (lambda toolset: toolset.call_tool("plain", on_progress=3), "on_progress"),  # type: ignore[arg-type]
     (lambda toolset: toolset.call_tool("plain", on_progress=0), "on_progress"),  # type: ignore[arg-type]
