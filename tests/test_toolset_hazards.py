@@ -7,8 +7,6 @@ import gc
 import logging
 import sys
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
-from typing import Any
 
 import anyio
 import pytest
@@ -21,47 +19,16 @@ from gopher_mcp_python.toolset import ElicitationHandlerError, ServerError, Sess
 from gopher_mcp_python.toolset.elicitation import Prompt
 from gopher_mcp_python.toolset.handling import asker_for
 from tests.support.canary import secret
+from tests.support.hazards import USER, WhoIsAsked, as_user, failing, of_user
 from tests.support.small_server import SmallServer
 from tests.support.toolset_servers import MODERN, Place, using
 
 STDIO = StdioConnection(sys.executable, ("-m", "tests.support.small_server"), cwd=".", name="small")
 FAILED = (-32603, "the client's elicitation handler failed", None)
-USER: ContextVar[str] = ContextVar("user", default="nobody")
 
 
 class Odd(BaseException):
     """What a program or a framework may raise that is no Exception."""
-
-
-def failing(error: BaseException, kind: str) -> Callable[[Request], Any]:
-    def sync(request: Request) -> str:
-        raise error
-
-    async def later(request: Request) -> str:
-        raise error
-
-    return sync if kind == "sync" else later
-
-
-async def of_user(toolset: McpToolset, user: str, name: str, arguments: dict[str, Any] | None = None) -> Any:
-    """Calls a tool as that person, in a context of theirs."""
-    USER.set(user)
-    return (await toolset.call_tool(name, arguments, person=user))["output"]["result"]
-
-
-def as_user(toolset: McpToolset, user: str, name: str, arguments: dict[str, Any] | None = None) -> asyncio.Task[Any]:
-    return asyncio.create_task(of_user(toolset, user, name, arguments))
-
-
-class WhoIsAsked:
-    """A handler that answers with the user in whose context it runs."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str | None, str]] = []
-
-    async def __call__(self, request: Request) -> Response:
-        self.asked.append((request.tool, USER.get()))
-        return Response("accept", {"name": USER.get()})
 
 
 # ---- a handler's failure ---------------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from weakref import WeakValueDictionary
 
-__all__ = ["PersonLine", "line_of"]
+__all__ = ["BUSY", "PersonLine", "line_of"]
 
 _Place = tuple[asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 
@@ -63,6 +64,8 @@ def _begin(turn: asyncio.Future[None]) -> None:
         turn.set_result(None)
 
 
+#: Lines whose turn the handler around has: what its own calls ask of the same person can't wait for that handler.
+BUSY: ContextVar[frozenset[PersonLine]] = ContextVar("gopher_mcp_lines", default=frozenset())
 _lock = threading.Lock()
 _lines: WeakValueDictionary[Hashable, PersonLine] = WeakValueDictionary()
 

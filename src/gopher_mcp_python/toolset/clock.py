@@ -93,16 +93,6 @@ class PausableClock:
 _running: ContextVar[tuple[PausableClock, ...]] = ContextVar("gopher_mcp_clocks", default=())
 
 
-def carrying_over() -> Callable[[], None]:
-    """Has the clocks of this context count in another one as well: call the result there."""
-    clocks = _running.get()
-
-    def carry() -> None:
-        _running.set(clocks)
-
-    return carry
-
-
 @contextmanager
 def counting(clock: PausableClock) -> Iterator[None]:
     """While open, `clock` is among those of the current context."""

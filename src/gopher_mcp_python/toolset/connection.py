@@ -128,6 +128,14 @@ class ClientConnection:
 Connection = HttpConnection | StdioConnection | MemoryConnection | ClientConnection
 
 
+def context_tells(connection: Connection) -> bool:
+    """Whether what the server asks within a call comes in the context of that call: the SDK's transports hand on what
+    comes on a message's own stream so. The older ones have one stream for all."""
+    if isinstance(connection, HttpConnection):
+        return connection.transport == "streamable-http"
+    return isinstance(connection, MemoryConnection)
+
+
 def place(connection: Connection) -> str:
     """The server as it may be printed: no user-info, no query, no fragment, no token in its path."""
     if not isinstance(connection, HttpConnection):

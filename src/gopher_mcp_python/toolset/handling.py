@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import Context
 from typing import Any, Literal, Union
 
 import anyio
@@ -25,7 +25,7 @@ from ..elicitation import (
     GopherAgentElicitationResponse,
     normalize_elicitation_options,
 )
-from ..handlers.lines import PersonLine, line_of
+from ..handlers.lines import BUSY, PersonLine, line_of
 from ..handlers.watch import Watch, deadline_after
 from ..redaction import redacted_error
 from ..weburl import is_unsafe
@@ -39,8 +39,6 @@ HandlerInput = Union[
     Handler, Literal["cancel", "decline", False], GopherAgentElicitationOptions, Mapping[str, Any]
 ]
 _Asked = tuple[object, Hashable, Key]  # on which loop, who is asked, and what
-# Lines whose turn the handler around has: what its own calls ask of the same person can't wait for that handler.
-_busy: ContextVar[frozenset[PersonLine]] = ContextVar("gopher_mcp_lines", default=frozenset())
 _log = logging.getLogger("gopher_mcp_python.elicitation")
 _KEYS = frozenset(("handler", "timeout_ms", "timeoutMs", "open_browser", "openBrowser", "modes", "enabled"))
 _CANCEL = GopherAgentElicitationResponse("cancel")
@@ -170,14 +168,14 @@ class HandlerAsker:
         line = self._line if occasion.person is None else line_of(occasion.person)
         try:
             with anyio.move_on_after(self._timeout_ms / 1000 if self._timeout_ms else None):
-                if line in _busy.get() or getattr(self._handler, "gopher_non_blocking", False):
+                if line in BUSY.get() or getattr(self._handler, "gopher_non_blocking", False):
                     return await self._answer(question)
                 async with line.turn():
-                    token = _busy.set(_busy.get() | {line})
+                    token = BUSY.set(BUSY.get() | {line})
                     try:
                         return await self._answer(question)
                     finally:
-                        _busy.reset(token)
+                        BUSY.reset(token)
             return _CANCEL
         finally:
             question.is_open = False
@@ -191,7 +189,8 @@ class HandlerAsker:
             if known and question.is_shown:
                 question.completed.set()
         if self._complete is not None:
-            notice = asyncio.ensure_future(_notify(self._complete, elicitation_id))
+            # In nobody's context: it came on its session's own stream.
+            notice = Context().run(asyncio.ensure_future, _notify(self._complete, elicitation_id))
             self._notices.add(notice)  # the loop itself keeps tasks only weakly
             notice.add_done_callback(self._notices.discard)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import sys
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import replace
 from inspect import isawaitable
 from pathlib import Path
@@ -101,11 +103,13 @@ def as_progress(on_progress: Progress) -> Any:
     if not callable(on_progress):
         raise ValueError("on_progress must be a function of progress, total and message")
 
+    context = copy_context()  # of the call: what comes by stdio comes in its session's
+
     async def tell(progress: float, total: float | None, message: str | None) -> None:
         try:
-            told = on_progress(progress, total, message)
+            told = context.copy().run(on_progress, progress, total, message)
             if isawaitable(told):
-                await told
+                await context.copy().run(asyncio.ensure_future, told)
         except Exception as error:
             with suppress(Exception):  # a filter of the program's may raise
                 _log.warning("on_progress failed: %s: %s", type(error).__name__, redacted_error(error))

@@ -12,8 +12,9 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
+from ..handlers.lines import BUSY
 from ..redaction import redacted_error
-from .connection import Connection, StdioConnection
+from .connection import Connection, context_tells
 from .elicitation import (
     Asker,
     HandlerInterrupted,
@@ -35,6 +36,8 @@ _log = logging.getLogger("gopher_mcp_python.elicitation")
 MAX_REMEMBERED = 200
 # Seconds in which a server may still ask on behalf of a call that was given up. Over stdio nothing says so.
 STRAY_SECONDS = 60.0
+# Seconds that an answer has to leave before the interrupt of its handler ends the call.
+INTERRUPT_SECONDS = 0.05
 
 
 class Questions:
@@ -66,10 +69,8 @@ class Questions:
         self._is_closing = is_closing
         self.calls: set[Record] = set()
         self._listing: set[Record] = set()
-        # Calls that wait for a person before they are made again. Their server may end meanwhile: another session does.
-        self._between: set[Record] = set()
         self._loose = Record()  # of questions that belong to no call
-        self._last_given_up = Record(), float("-inf")
+        self._given_up: list[tuple[float, Hashable]] = []  # calls that ended without an answer: when, and whose
         self._to_complete: dict[str | None, None] = {}  # pages that a completion notice may come for, oldest first
         self.under_way = self.given = 0
         self.answered_at = float("-inf")
@@ -94,32 +95,32 @@ class Questions:
         record = _own_call()
         if record is not None:
             return record
-        return next(iter(self.calls)) if len(self.calls) == 1 and self._stray() is None else self._loose
+        return next(iter(self.calls)) if len(self.calls) == 1 and not self._strays() else self._loose
 
     def given_up(self, record: Record) -> None:
         """A call ended without its answer: what comes may still be asked for it. Over HTTP the context tells."""
-        if isinstance(self._connection, StdioConnection):
-            self._last_given_up = record, asyncio.get_running_loop().time()
+        if not context_tells(self._connection):
+            self._given_up.append((asyncio.get_running_loop().time(), record.person))
 
-    def _stray(self) -> Record | None:
-        """The call that was given up a short time ago."""
-        record, when = self._last_given_up
-        return record if asyncio.get_running_loop().time() < when + STRAY_SECONDS else None
+    def _strays(self) -> list[Hashable]:
+        """Whose calls were given up a short time ago."""
+        since = asyncio.get_running_loop().time() - STRAY_SECONDS
+        self._given_up = [one for one in self._given_up if one[0] > since]
+        return [person for _, person in self._given_up]
 
     def _person(self, record: Record) -> Hashable:
         """Who is asked; for a question of nobody's call, the one person whose calls there are."""
         if record is not self._loose:
             return record.person
-        stray = self._stray()
-        people = {call.person for call in (*self.calls, *(() if stray is None else (stray,)))}
+        people = {*(call.person for call in self.calls), *self._strays()}
         return people.pop() if len(people) == 1 else None
 
     def _is_outside(self, record: Record) -> bool:
-        """Whether what just came in is known to belong to no call: over HTTP the context tells, by stdio nothing does
-        while a call is under way."""
-        if record is self._loose:
-            return not self.calls or not isinstance(self._connection, StdioConnection)
-        return _own_call() is None and not isinstance(self._connection, StdioConnection)
+        """Whether what just came in is known to belong to no call: by its context, or as there is no call. Where
+        nothing tells, it may belong to one that is under way."""
+        if record is self._loose and not self.calls:
+            return True
+        return _own_call() is None and context_tells(self._connection)
 
     async def answer(self, request_id: Any, params: Any) -> dict[str, Any]:
         """Answers `elicitation/create`. Raises MCPError, which the dispatcher sends as the error."""
@@ -158,15 +159,12 @@ class Questions:
 
         Raises ElicitationHandlerError.
         """
-        self._between.add(record)
         try:
             occasion = Occasion(held=True, person=record.person, source=self)
             return wire_answer(request, await self.ask(request, record, occasion))
         except Exception as error:
             self._failed(error, record)
             raise ElicitationHandlerError("the elicitation handler failed") from record.cause
-        finally:
-            self._between.discard(record)
 
     def _failed(self, error: Exception, record: Record) -> None:
         """Keeps a handler's failure for the call that asked; where no call is known to have, the log has to do."""
@@ -191,7 +189,7 @@ class Questions:
             self._forget_old(record)
             waiting = [record] if record is not self._loose else [*self.calls, *self._listing]
             clocks = [each.clock for each in waiting]
-            context = Context() if record.context is None else record.context  # nobody's is not its session's opener's
+            context = self._context_of_nobody() if record.context is None else record.context
             prompt = record.prompts[key] = Prompt(request, self._asker, clocks, occasion, context)
             self._await_completion(request)
         try:
@@ -206,12 +204,21 @@ class Questions:
             self._to_complete.pop(request.elicitation_id, None)
         return answer
 
+    def _context_of_nobody(self) -> Context:
+        """Not that of whoever opened the session. But the question may be asked for a call that a handler makes, and
+        must not wait for that handler's turn to end."""
+        context = Context()
+        busy = [call.context.get(BUSY, frozenset()) for call in self.calls if call.context is not None]
+        context.run(BUSY.set, frozenset().union(*busy))
+        return context
+
     def _interrupt(self, interrupt: BaseException, record: Record) -> None:
         """Whoever made the call raises it; where there is no call, the loop does."""
         if record is self._loose:
             asyncio.get_running_loop().call_soon(_raise, interrupt)
         else:
-            record.interrupt = interrupt
+            record.interrupt = interrupt  # raised when the answer has left, whether or not the server says more
+            asyncio.get_running_loop().call_later(INTERRUPT_SECONDS, record.clock.stop)
 
     def _await_completion(self, request: GopherAgentElicitationRequest) -> None:
         if request.mode == "url" and request.elicitation_id:
@@ -237,11 +244,6 @@ class Questions:
     def withdraw_all(self) -> None:
         """Takes back what is still asked for calls of this session and for none."""
         for record in (*self.calls, self._loose):
-            record.withdraw()
-
-    def withdraw_between(self) -> None:
-        """Takes back what is asked for calls that would be made again."""
-        for record in self._between:
             record.withdraw()
 
     def finish(self) -> None:

@@ -8,8 +8,7 @@ why, and reports it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextvars import Context
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import mcp_types as types
@@ -17,10 +16,8 @@ from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from .. import stopping
 from ..errors import ConnectionError
 from .calls import ServerRequest
-from .clock import carrying_over
 from .connection import Connection, Farewell, HttpConnection, StdioConnection, open_transport, place
 from .elicitation import Asker
 from .errors import CONNECTION_CLOSED, METHOD_NOT_FOUND
@@ -82,8 +79,9 @@ class Session:
     async def open(self) -> None:
         """Connects and negotiates. Raises what went wrong, as the SDK or the HTTP client put it."""
         opening, caller = Record(), current_record()
-        # The transport lives on in this context, so it is nobody's: not that of the call that happened to need it.
-        self._owner = Context().run(self._begin, opening, carrying_over(), stopping.CURRENT.get())
+        # The transport lives on in this context. It must not be taken for that of the call that happened to need it.
+        with under_way(opening):
+            self._owner = asyncio.create_task(self._own())
         try:
             await asyncio.shield(self._ready)
         except BaseException:
@@ -92,14 +90,6 @@ class Session:
             self._stop(self._owner)
             await asyncio.wait((self._owner,))
             raise
-
-    def _begin(
-        self, opening: Record, carry_clocks: Callable[[], None], stop: stopping.Stop | None
-    ) -> asyncio.Task[None]:
-        carry_clocks()
-        stopping.CURRENT.set(stop)
-        with under_way(opening):
-            return asyncio.create_task(self._own())
 
     async def close(self, *, forgotten: bool = False) -> None:
         """`begin_close`, and waits for the end, at most CLOSE_SECONDS longer than that gives it."""
@@ -117,7 +107,6 @@ class Session:
             forgotten: the server no longer knows the session, so there is nobody to say goodbye to.
         """
         limit = CLOSE_COMMAND_SECONDS if isinstance(self.connection, StdioConnection) else CLOSE_SECONDS
-        self.questions.withdraw_between()
         owner = self._owner
         if owner is None or owner.done():
             return limit

@@ -30,6 +30,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from .. import __version__
+from ..elicitation import GopherAgentElicitationRequest
 from .alarm import limited
 from .borrowed import BorrowedSession
 from .calls import GetPrompt, ReadResource, ServerRequest, ToolCall
@@ -74,6 +75,7 @@ class Toolset:
         self._open_sessions: set[Session] = set()  # also those that are being opened, and replaced ones that still end
         self._modern: set[str] = set()  # what is called at 2026-07-28
         self._opening = asyncio.Lock()
+        self._between: set[Record] = set()  # calls that wait for a person before they are made again
         self._closed = False
         self._listed = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -108,6 +110,8 @@ class Toolset:
         self._check_loop()
         self._closed = True
         self._main = self._second = None
+        for record in self._between:
+            record.withdraw()
         for session in self._open_sessions:  # also where this task is cancelled from here on
             session.begin_close()
         await asyncio.gather(*(session.close() for session in self._open_sessions))
@@ -140,7 +144,7 @@ class Toolset:
     async def _session(self) -> Session:
         async with self._opening:
             if self._closed:
-                raise ToolsetError(f"the connection to {self.connection.label} was closed; make a new one")
+                raise self._was_closed()
             if self._main is None or not self._main.alive:
                 self._main = await self._open(self._protocol)
                 if self._listed:  # a session that replaces one knows its tools before the first call, too
@@ -163,7 +167,7 @@ class Toolset:
         await session.open()
         if self._closed:  # meanwhile
             await session.close()
-            raise ToolsetError(f"the connection to {self.connection.label} was closed")
+            raise self._was_closed()
         return session
 
     def _new_session(self, protocol: Protocol) -> Session:
@@ -270,7 +274,6 @@ class Toolset:
         if refused is None:
             raise error
         modes = self._asker.modes if self._asker is not None else frozenset()
-        session = await self._session()
         before = frozenset(visited)
         for request in read_required(refused, server=self.connection.label, tool=record.tool, modes=modes):
             if request.url in before:
@@ -279,12 +282,27 @@ class Toolset:
                     "was accepted (error -32042); given up. Was the sign-in there finished?"
                 )
             visited.add(request.url or "")
-            action = (await session.questions.answer_for_call(request, record))["action"]
+            action = await self._asked(request, record)
             if action != "accept":
                 raise ElicitationRequiredError(
                     f"{self.connection.label} requires authorization for {record.what}, which was not accepted "
                     f"({action})"
                 )
+
+    async def _asked(self, request: GopherAgentElicitationRequest, record: Record) -> str:
+        """The answer's action. The session may end meanwhile; the call is made again on another one."""
+        self._between.add(record)
+        try:
+            session = await self._session()
+            action = (await session.questions.answer_for_call(request, record))["action"]
+        finally:
+            self._between.discard(record)
+        if self._closed:
+            raise self._was_closed()
+        return str(action)
+
+    def _was_closed(self) -> ToolsetError:
+        return ToolsetError(f"the connection to {self.connection.label} was closed; make a new one")
 
     async def _call_right_session(self, request: ServerRequest, record: Record) -> Any:
         if request.what in self._modern:
