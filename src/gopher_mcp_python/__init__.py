@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .oauth.filestore import FileTokenStore
     from .oauth.keyring_store import KeyringTokenStore
     from .oauth.stores import MemoryTokenStore, TokenStoreError
+    from .policy import ElicitationPolicy
     from .result import AgentResult, AgentResultBuilder, AgentResultStatus
     from .runtime_options import (
         GopherAgentCreateOptions,
@@ -60,6 +61,7 @@ __all__ = [
     "AgentResultStatus",
     "ApiKeyError",
     "ConnectionError",
+    "ElicitationPolicy",
     "ElicitationWarning",
     "FileTokenStore",
     "GopherAgent",
@@ -124,6 +126,7 @@ _HOMES = {
     "oauth.keyring_store": ("KeyringTokenStore",),
     "oauth.errors": ("SignInError",),
     "oauth.stores": ("MemoryTokenStore", "TokenStoreError"),
+    "policy": ("ElicitationPolicy",),
     "result": ("AgentResult", "AgentResultBuilder", "AgentResultStatus"),
     "runtime_options": (
         "GopherAgentCreateOptions",

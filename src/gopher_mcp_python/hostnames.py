@@ -11,7 +11,15 @@ import re
 import unicodedata
 from ipaddress import ip_address
 
-__all__ = ["ascii_host", "is_foreign_address", "is_ip_address", "is_local", "look_alike_warnings", "site_of"]
+__all__ = [
+    "ascii_host",
+    "is_foreign_address",
+    "is_ip_address",
+    "is_local",
+    "is_shared_hosting",
+    "look_alike_warnings",
+    "site_of",
+]
 
 _SECOND_LEVELS = frozenset("ac asso co com ed edu go gob gov gouv ltd me mil ne net nhs nom or org plc sch".split())
 _SHARED_HOSTING = frozenset(
@@ -58,6 +66,11 @@ def site_of(host: str) -> str:
     elif ".".join(labels[-2:]) in _SHARED_HOSTING:
         take = 3
     return ".".join(labels[-take:])
+
+
+def is_shared_hosting(host: str) -> bool:
+    """Whether an ASCII host name belongs to a hosting service that is known to give names to strangers."""
+    return ".".join(host.rstrip(".").split(".")[-2:]) in _SHARED_HOSTING
 
 
 def is_local(host: str) -> bool:
