@@ -65,8 +65,9 @@ def answer(handler: Any, **fields: Any) -> tuple[int | str, Any]:
 @pytest.mark.parametrize(
     ("options", "mode", "modes", "helper"),
     [
-        ({}, "handed_over", {"url"}, False),
-        ({"timeout_ms": 5}, "handed_over", {"url"}, False),
+        ({}, "handed_over", {"url", "form"}, False),
+        ({"timeout_ms": 5}, "handed_over", {"url", "form"}, False),
+        ({"modes": "url"}, "handed_over", {"url"}, False),
         ({"handler": lambda r: "accept"}, "handed_over", {"url", "form"}, False),
         ({"handler": lambda r: "accept", "timeout_ms": 5}, "handed_over", {"url", "form"}, True),
         ({"handler": lambda r: "accept", "modes": "url"}, "handed_over", {"url"}, False),

@@ -496,7 +496,7 @@ def test_empty_options_are_the_prompt_on_the_terminal(
     typed: str, action: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = asker({"open_browser": False})
-    assert made.modes == {"url"}
+    assert made.modes == {"url", "form"}
     set_elicitation_input_for_test(lambda *_: typed)
     try:
         assert run(lambda: made.ask(page(), HELD)).action == action

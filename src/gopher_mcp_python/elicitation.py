@@ -101,7 +101,7 @@ class GopherAgentElicitationOptions:
             or the text "cancel" or "decline", which always answers so; None: ask on the terminal.
         timeout_ms: limit for the whole handling (in milliseconds), for every handler; None or 0: no limit of ours.
         open_browser: None or True: show the request, then open the browser; "ask": ask first; False: only print.
-        modes: what is declared to servers; None: "url" for the default handler, "url" and "form" for your own.
+        modes: what is declared to servers; None: "url" and "form", for the answers "cancel" and "decline" "url" alone.
         enabled: False switches elicitation off: nothing is declared and nothing is answered.
     """
 

@@ -30,6 +30,7 @@ __all__ = [
     "ELICITATION_ACTION_DECLINE",
     "Elicitor",
     "Pending",
+    "ask_on_terminal",
     "default_prompt",
     "default_url_elicitation_handler",
     "native_action_from_elicitation_action",
@@ -54,6 +55,18 @@ _read_line: ReadLine | None = None
 def default_prompt(open_browser: Any) -> UrlPrompt:
     """The terminal's prompt with this module's opener and source of lines, whatever they are now."""
     return UrlPrompt(open_browser, _open_page, _read_line)
+
+
+def ask_on_terminal(
+    open_browser: Any, request: GopherAgentElicitationRequest, watch: Watch
+) -> tuple[str, dict[str, Any] | None]:
+    """The answer of the person at this process's terminal, a page or a form: the action, and what an accepted form
+    sends. KeyboardInterrupt passes, for the caller to cancel."""
+    if request.mode == "form":
+        from .handlers.terminal_form import FormPrompt
+
+        return FormPrompt(_read_line).ask(request, watch)
+    return default_prompt(open_browser).ask(request, watch), None
 
 
 def _open_page(url: str, open_browser: bool | None) -> dict[str, Any]:

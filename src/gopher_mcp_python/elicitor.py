@@ -74,7 +74,7 @@ class Elicitor:
         self._custom: Callable[[Any], object] | None = handler if callable(handler) else None
         self.mode: Literal["fixed", "inline", "handed_over"] = self._mode()
         self.needs_helper = self.mode == "handed_over" and self._custom is not None and self.timeout_ms > 0
-        self.modes: frozenset[str] = _modes(options, self._custom)
+        self.modes: frozenset[str] = _modes(options, fixed=self.fixed_action is not None)
         self._open_browser = options.open_browser
         self._lock = threading.Lock()
         self._cause: BaseException | None = None
@@ -216,18 +216,18 @@ class Elicitor:
             return DECLINE, None  # the terminal's prompt refuses it itself, and says so
         asking.how = None
         if self._custom is None:
-            answer: Answer = (CODE_OF[self._ask_person(pending, asking)], None)
+            answer = self._ask_person(pending, asking)
         else:
             held = bool(getattr(pending, "held", False))
             answer = self._run_handler(self._custom, request, asking, held=held)
         asking.how = asking.how or ("policy" if self.mode == "inline" else "person")
         return answer
 
-    def _ask_person(self, pending: Pending, asking: Asking) -> str:
-        from .elicitation_runtime import default_prompt
+    def _ask_person(self, pending: Pending, asking: Asking) -> Answer:
+        from .elicitation_runtime import ask_on_terminal
 
         request, identity = pending.request, pending.request.elicitation_id
-        page = (getattr(pending, "source", None), identity) if identity else None
+        page = (getattr(pending, "source", None), identity) if identity and request.mode != "form" else None
         watch = Watch(
             is_open=pending.is_open,
             is_finished=lambda: page in self._finished,
@@ -237,13 +237,13 @@ class Elicitor:
             on_shown=lambda: self._prompt_shown(page),
         )
         try:
-            action = default_prompt(self._open_browser).ask(request, watch)
+            action, content = ask_on_terminal(self._open_browser, request, watch)
             asking.how = "timeout" if action == "cancel" and watch.ran_out() else "person"
-            return action
+            return CODE_OF[action], content
         except Exception as error:  # a broken stream, a full disk behind stderr: the server must get its answer
             asking.how = "error"
             self._failed(error)
-            return "cancel"
+            return CANCEL, None
         finally:
             self._prompt_over(page)
 
@@ -359,11 +359,12 @@ def fixed_action_of(options: GopherAgentElicitationOptions) -> Literal["cancel",
     return "decline" if options.handler == "decline" else None
 
 
-def _modes(options: GopherAgentElicitationOptions, custom: object) -> frozenset[str]:
-    """What a handler is taken to serve: the terminal's one pages only; your own everything, unless you name less."""
+def _modes(options: GopherAgentElicitationOptions, *, fixed: bool) -> frozenset[str]:
+    """What is declared: for a person at the terminal and a handler of your own everything, unless you name less; for an
+    answer that is always the same, pages only."""
     if options.modes is not None:
         return options.modes
-    return frozenset(("url",)) if custom is None else frozenset(("url", "form"))
+    return frozenset(("url",)) if fixed else frozenset(("url", "form"))
 
 
 def _summary(request: GopherAgentElicitationRequest) -> dict[str, object]:

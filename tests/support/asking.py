@@ -4,9 +4,9 @@
 
 Keys: url, message, server, options (elicitation options), limit (seconds that the engine leaves), withdraw_after and
 complete_after (seconds after the prompt began to wait), thread (ask on a thread of its own), raw (put the terminal into
-raw mode before), before (seconds to wait before asking), count (ask so often at the same time), read_stdin (read and
-print the rest of stdin at the end), read_line (read one more line of stdin at the end), result (a file for the
-output; a hang-up is survived).
+raw mode before), before (seconds to wait before asking), count (ask so often at the same time), form (a schema: ask for
+a form instead of a page), read_stdin (read and print the rest of stdin at the end), read_line (read one more line of
+stdin at the end), result (a file for the output; a hang-up is survived).
 """
 
 from __future__ import annotations
@@ -32,15 +32,22 @@ class Asked:
         message = given.get("message", "Sign in")
         if given.get("count", 1) > 1:
             message += f" number {number}"
-        self.request = GopherAgentElicitationRequest(
-            "url", f"id-{number}", message, given["url"], server=given.get("server")
-        )
+        if "form" in given:
+            self.request = GopherAgentElicitationRequest(
+                "form", None, message, server=given.get("server"), requested_schema=given["form"]
+            )
+        else:
+            self.request = GopherAgentElicitationRequest(
+                "url", f"id-{number}", message, given["url"], server=given.get("server")
+            )
         self.answers: list[int | str] = []
+        self.content: Any = None
         self.withdrawn_at = 0.0
         self._end = time.monotonic() + given["limit"] if "limit" in given else None
 
     def answer(self, action: int | str, content: Mapping[str, Any] | None = None) -> bool:
         self.answers.append(action)
+        self.content = content
         return True
 
     def is_open(self) -> bool:
@@ -90,6 +97,8 @@ def ask(given: dict[str, Any]) -> dict[str, Any]:
         interrupted = True
     ended = time.monotonic()
     facts: dict[str, Any] = {"answers": [one.answers for one in asked], "interrupted": interrupted}
+    if "form" in given:
+        facts["content"] = asked[0].content
     if asked[0].withdrawn_at:
         facts["noticed_after"] = ended - asked[0].withdrawn_at
     if completed:

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
 from .watch import Watch
@@ -51,6 +51,10 @@ class Console(Protocol):
         """A line without its end, why there is none, or None when `until` (monotonic seconds) has come."""
         ...
 
+    def hidden(self) -> AbstractContextManager[None]:
+        """What is typed meanwhile is not shown."""
+        ...
+
 
 class StderrConsole:
     """No terminal: what is written is still shown on stderr, nothing can be read."""
@@ -66,6 +70,9 @@ class StderrConsole:
 
     def read_line(self, watch: Watch, until: float | None = None) -> str | End | None:
         return NO_ANSWER["eof"]
+
+    def hidden(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def write_stderr(text: str) -> bool:

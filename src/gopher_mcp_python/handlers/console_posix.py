@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import select
 import sys
@@ -17,6 +18,7 @@ __all__ = ["PosixConsole", "attributes_of", "open_terminal", "set_attributes"]
 
 _LINE_MODE = termios.ICANON | termios.ECHO | termios.ISIG
 _INPUT, _OUTPUT, _LOCAL = 0, 1, 3  # places in the list of termios.tcgetattr
+_silenced: dict[int, list[object]] = {}  # terminals that show nothing of what is typed, with what they had before
 
 
 @contextmanager
@@ -81,6 +83,20 @@ class PosixConsole:
             line = self._read()
             if line is not None:
                 return line
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        before = attributes_of(self._descriptor)
+        if before is None:
+            yield
+            return
+        _silenced[self._descriptor] = before
+        try:
+            set_attributes(self._descriptor, _without_echo(before))
+            yield
+        finally:
+            set_attributes(self._descriptor, before)
+            del _silenced[self._descriptor]
 
     def _drop_half_a_line(self) -> None:
         """What was typed as an answer that nobody takes any more must not become the program's next input."""
@@ -177,6 +193,13 @@ def _with_line_mode(attributes: list[object]) -> list[object]:
     return changed
 
 
+def _without_echo(attributes: list[object]) -> list[object]:
+    changed = list(attributes)
+    local = int(changed[_LOCAL]) & ~termios.ECHO  # type: ignore[call-overload]
+    changed[_LOCAL] = local | termios.ECHONL
+    return changed
+
+
 def attributes_of(descriptor: int) -> list[object] | None:
     try:
         return list(termios.tcgetattr(descriptor))
@@ -191,3 +214,12 @@ def set_attributes(descriptor: int, attributes: list[object]) -> None:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, attributes)  # type: ignore[arg-type]
     except termios.error:
         pass  # the terminal is gone; reading will say so
+
+
+def _at_exit() -> None:
+    """A program may end without the thread that asks."""
+    for descriptor, before in list(_silenced.items()):
+        set_attributes(descriptor, before)
+
+
+atexit.register(_at_exit)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from .console import NO_ANSWER, End, ended, pause_for, write_stderr
 from .watch import Watch
@@ -62,6 +64,14 @@ class WindowsConsole:
             answer = self._typed(msvcrt.getwch())  # type: ignore[attr-defined, unused-ignore]
             if answer is not None:
                 return answer
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        before, self._most_shown = self._most_shown, 0
+        try:
+            yield
+        finally:
+            self._most_shown = before
 
     def _typed(self, key: str) -> str | End | None:
         if key == _CTRL_C:

@@ -9,7 +9,9 @@ from ..weburl import WebUrl
 from .console import Console, End
 from .watch import Watch
 
-__all__ = ["CANCEL", "DECLINE", "ENDINGS", "OPEN_NOW", "duration", "next_line", "opening", "page_lines", "time_left"]
+__all__ = [
+    "CANCEL", "DECLINE", "ENDINGS", "OPEN_NOW", "duration", "next_line", "nobody", "opening", "page_lines", "time_left",
+]  # fmt: skip
 
 CANCEL = frozenset(("cancel", "c", "q", "quit", "exit", "abort"))
 DECLINE = frozenset(("decline", "n", "no"))
@@ -37,14 +39,20 @@ def opening(reason: str | None) -> str:
     return f"No browser was opened: {safe_line(reason)}. Open the URL yourself.\n"
 
 
+def nobody(console: Console) -> str:
+    """That there is no person before this console."""
+    return f"Nobody can be asked: {console.why_not}. The request is cancelled.\n"
+
+
 def time_left(watch: Watch) -> str:
     """A line about the time that is left; empty when there is no limit."""
     remaining = watch.remaining()
     return "" if remaining is None else f"Time left: {duration(remaining)}.\n"
 
 
-def next_line(console: Console, watch: Watch) -> str | End:
-    """The next line as it was typed, or why there is none; says when the time is running out."""
+def next_line(console: Console, watch: Watch, prompt: str = "") -> str | End:
+    """The next line as it was typed, or why there is none; says when the time is running out. `prompt` was shown
+    before, on the line on which is typed, and is shown again below the time."""
     while True:
         remaining = watch.remaining()
         mark = next((mark for mark in _REMIND_AT if remaining is not None and remaining > mark), None)
@@ -52,7 +60,7 @@ def next_line(console: Console, watch: Watch) -> str | End:
         line = console.read_line(watch, until)
         if line is not None:
             return line
-        console.write(time_left(watch))
+        console.write(f"\n{time_left(watch)}{prompt}" if prompt else time_left(watch))
 
 
 def duration(seconds: float) -> str:

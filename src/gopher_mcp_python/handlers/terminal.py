@@ -6,7 +6,8 @@ over SSH, in a container, and where a browser claims to have opened a page that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ..display import quoted_block, safe_line
@@ -20,7 +21,7 @@ from .watch import Watch
 if TYPE_CHECKING:
     from ..elicitation import GopherAgentElicitationRequest
 
-__all__ = ["INSTRUCTION", "OpenUrl", "ReadLine", "UrlPrompt"]
+__all__ = ["INSTRUCTION", "OpenUrl", "ReadLine", "UrlPrompt", "asker_of", "turn_at_terminal"]
 
 INSTRUCTION = (
     'Complete the OAuth flow in the browser, then press Enter to continue. Type "cancel" and press Enter to cancel.'
@@ -51,23 +52,13 @@ class UrlPrompt:
         """The person's answer: "accept", "decline" or "cancel". KeyboardInterrupt passes, for the caller to cancel."""
         if request.mode != "url" or not request.url:
             return "decline"
-        with TERMINAL.turn(watch.wanted) as mine:
-            if not mine:
-                return "cancel"
-            if self._read_line is not None:
-                return _Dialogue(self, _Lines(self._read_line), request, watch).run()
-            with open_console() as console:
-                return _Dialogue(self, console, request, watch).run()
+        with turn_at_terminal(watch, self._read_line) as console:
+            return "cancel" if console is None else _Dialogue(self, console, request, watch).run()
 
     def wait_only(self, watch: Watch) -> str:
         """Only the question whether the person has finished, without a request."""
-        with TERMINAL.turn(watch.wanted) as mine:
-            if not mine:
-                return "cancel"
-            if self._read_line is not None:
-                return _Dialogue(self, _Lines(self._read_line), None, watch).finish()
-            with open_console() as console:
-                return _Dialogue(self, console, None, watch).finish()
+        with turn_at_terminal(watch, self._read_line) as console:
+            return "cancel" if console is None else _Dialogue(self, console, None, watch).finish()
 
     def open(self, url: str) -> str | None:
         """Opens the page; None when it was opened, else why not."""
@@ -86,6 +77,27 @@ class UrlPrompt:
         return bool(self._open_browser == "ask")
 
 
+@contextmanager
+def turn_at_terminal(watch: Watch, read_line: ReadLine | None = None) -> Iterator[Console | None]:
+    """Waits for the turn at this process's terminal, and gives it back at the end; None when the answer was not wanted
+    any more before the turn came. `read_line`: see `UrlPrompt`."""
+    with TERMINAL.turn(watch.wanted) as mine:
+        if not mine:
+            yield None
+        elif read_line is not None:
+            yield _Lines(read_line)
+        else:
+            with open_console() as console:
+                yield console
+
+
+def asker_of(request: GopherAgentElicitationRequest | None) -> str:
+    """Who asks, harmless for a terminal."""
+    name = safe_line((request and request.server) or "") or "An MCP server"
+    tool = safe_line((request and request.tool) or "")
+    return f"{name} ({tool})" if tool else name
+
+
 class _Dialogue:
     """One request on one console."""
 
@@ -94,8 +106,7 @@ class _Dialogue:
     ) -> None:
         self._prompt = prompt
         self._console = console
-        self._server = safe_line((request and request.server) or "")
-        self._tool = safe_line((request and request.tool) or "")
+        self._asker = asker_of(request)
         self._message = (request and request.message) or ""
         self._url = (request and request.url) or ""
         self._watch = watch
@@ -123,21 +134,17 @@ class _Dialogue:
         return self._answer(self._wait(), "continue when you have finished in the browser")
 
     def _nobody(self) -> str:
-        self._console.write(f"Nobody can be asked: {self._console.why_not}. The request is cancelled.\n")
+        self._console.write(dialogue.nobody(self._console))
         return "cancel"
 
     def _refuse(self, reason: UnsafeUrlError) -> None:
         self._console.write(
-            f"\n{self._asker()} asks you to open a page. It was refused: {reason}.\n"
+            f"\n{self._asker} asks you to open a page. It was refused: {reason}.\n"
             f"{quoted_block(self._url[:500], max_lines=3)}\n"
         )
 
-    def _asker(self) -> str:
-        name = self._server or "An MCP server"
-        return f"{name} ({self._tool})" if self._tool else name
-
     def _introduction(self, page: WebUrl) -> str:
-        lines = ["", f"{self._asker()} asks you to open a page in your browser."]
+        lines = ["", f"{self._asker} asks you to open a page in your browser."]
         if self._message.strip():
             lines.append(quoted_block(self._message))
         return "\n".join([*lines, *dialogue.page_lines(page), "Open this URL to continue:", page.href, ""])
@@ -212,3 +219,6 @@ class _Lines:
             self.write("Cannot access an interactive terminal; canceling provider authorization.\n")
             return NO_ANSWER["eof"]
         return line
+
+    def hidden(self) -> AbstractContextManager[None]:
+        return nullcontext()

@@ -107,7 +107,7 @@ class HandlerAsker:
     """The `Asker` of `McpToolset` and of the callbacks for other frameworks; made by `asker_for`.
 
     Attributes:
-        modes: what is declared to servers: both for a handler of the program's own, unless it names fewer.
+        modes: what is declared to servers: both, unless the program names fewer.
     """
 
     def __init__(
@@ -122,8 +122,7 @@ class HandlerAsker:
         self._fixed = options.handler if isinstance(options.handler, str) else None
         self._open_browser = options.open_browser
         self._timeout_ms = options.timeout_ms or 0
-        asks_terminal = handler is None and self._fixed is None
-        self.modes: frozenset[str] = options.modes or frozenset(("url",) if asks_terminal else ("url", "form"))
+        self.modes: frozenset[str] = options.modes or frozenset(("url", "form"))
         self._line = PersonLine() if person is None else line_of(person)
         self._questions: list[_Question] = []
         # A server may ask the same twice at once: on its session's own stream, and in a call.
@@ -198,7 +197,7 @@ class HandlerAsker:
 
     async def _answer(self, question: _Question) -> GopherAgentElicitationResponse:
         if self._handler is None:
-            return GopherAgentElicitationResponse(await on_helper(self._on_terminal, question))
+            return GopherAgentElicitationResponse(*await on_helper(self._on_terminal, question))
         question.is_shown = True
         result = await outcome_of(self._handler, for_handler(question.request))
         code, content = answer_of(result, question.request)
@@ -207,8 +206,8 @@ class HandlerAsker:
             return _CANCEL
         return GopherAgentElicitationResponse(ACTION_OF[code], content)
 
-    def _on_terminal(self, question: _Question) -> str:
-        from ..elicitation_runtime import default_prompt
+    def _on_terminal(self, question: _Question) -> tuple[str, dict[str, Any] | None]:
+        from ..elicitation_runtime import ask_on_terminal
 
         watch = Watch(
             is_open=lambda: question.is_open,
@@ -217,7 +216,7 @@ class HandlerAsker:
             limit_ms=self._timeout_ms or None,
             on_shown=question.shown,
         )
-        return default_prompt(self._open_browser).ask(question.request, watch)
+        return ask_on_terminal(self._open_browser, question.request, watch)
 
 
 class _Question:

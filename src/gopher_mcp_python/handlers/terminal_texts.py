@@ -1,0 +1,106 @@
+"""What a form looks like on a terminal, line by line. All text of servers and people is made harmless here.
+
+What a field's state is stands before the server's text on the line, so that no title or default can pass for it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterator
+
+from ..display import quoted_block, safe_line
+from ..forms import MISSING
+from .form import Entry, FormModel
+
+__all__ = ["OPTIONS_AT_ONCE", "heading", "introduction", "options", "prompt", "review"]
+
+OPTIONS_AT_ONCE = 30
+_RULES = (
+    "Never give a password, a key or other credentials in a form.",
+    'Enter takes what is in [brackets], or leaves an optional field out; "" is an empty text. Some words mean more: '
+    '"back" goes to the field before, "skip" leaves a field out, "cancel" cancels, "decline" declines. To answer with '
+    "such a word, put it in quotes.",
+)
+
+
+def introduction(asker: str, message: str, model: FormModel) -> str:
+    """Who asks for what, and how to answer."""
+    count = len(model.entries)
+    what = f"fill in {count} {'field' if count == 1 else 'fields'}" if count else "confirm this"
+    lines = ["", _wrapped(f"{asker} asks you to {what}.")]
+    texts = (message, model.form.title or "", model.form.description or "")
+    lines += [quoted_block(text) for text in texts if text.strip()]
+    lines += [_wrapped(rule) for rule in (_RULES if count else ())]
+    return "\n".join([*lines, ""])
+
+
+def _wrapped(text: str, before: str = "") -> str:
+    width = min(100, max(20, shutil.get_terminal_size().columns - 1))
+    return textwrap.fill(text, width, initial_indent=before, subsequent_indent=before, break_long_words=False)
+
+
+def heading(entry: Entry, number: int, count: int) -> str:
+    """What a field asks for."""
+    lines = ["", f"({number} of {count}{', required' if entry.required else ''}) {entry.label}"]
+    if entry.description:
+        lines.append(quoted_block(entry.description))
+    if entry.hint:
+        lines.append(f"  {entry.hint}")
+    if entry.is_secret_named:
+        advice = "decline" if entry.required else "leave it out"
+        warning = f"WARNING: this looks like a secret, which a form must not ask for. If it is one, {advice}."
+        lines.append(_wrapped(f"{warning} What you type here is not shown.", "  "))
+    return "\n".join([*lines, ""])
+
+
+def options(entry: Entry, first: int = 0) -> str:
+    """The numbered options, so many at once; "" when there are none."""
+    if entry.field.kind == "boolean" or first >= len(entry.options):
+        return ""
+    shown = list(enumerate(entry.options, 1))[first : first + OPTIONS_AT_ONCE]
+    lines = [f"  {number}  {safe_line(option.title, limit=100)}" for number, option in shown]
+    rest = len(entry.options) - first - len(shown)
+    if rest:
+        lines.append(f'  ... {rest} more: "more" lists them')
+    return "\n".join([*lines, ""])
+
+
+def prompt(entry: Entry, *, can_go_back: bool) -> str:
+    """The beginning of the line on which is typed."""
+    return f"{safe_line(entry.label, limit=40)}{_filled(entry)}{_words(entry, can_go_back)}: "
+
+
+def _filled(entry: Entry) -> str:
+    return "" if entry.value is MISSING else f" [{_value(entry, 40)}]"
+
+
+def _words(entry: Entry, can_go_back: bool) -> str:
+    words = ["y/n"] if entry.field.kind == "boolean" and not entry.options else []
+    if entry.value is MISSING and not entry.required:
+        words.append("Enter: leave out")
+    words += ["back"] if can_go_back else []
+    words += ["skip"] if entry.value is not MISSING and not entry.required else []
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _value(entry: Entry, limit: int) -> str:
+    if entry.is_secret_named:
+        return "not shown"
+    return safe_line(entry.text, limit=limit) or '""'
+
+
+def review(model: FormModel, asker: str) -> str:
+    """All answers as they will be sent."""
+    return "\n".join(["", f"Your answers to {asker}:", *_reviewed(model), ""])
+
+
+def _reviewed(model: FormModel) -> Iterator[str]:
+    for number, entry in enumerate(model.entries, 1):
+        if entry.value is MISSING:
+            yield f"  {number}  (left out) {entry.label}"
+        elif entry.is_secret_named:
+            yield f"  {number}  (not shown) {entry.label}"
+        else:
+            mark = {"default": "(default) ", "empty": "(empty) "}.get(entry.state, "")
+            yield f"  {number}  {mark}{entry.label}: {_value(entry, 200)}"
