@@ -807,11 +807,62 @@ def test_it_serves_agents_toolsets_and_callbacks() -> None:
         elicitation_callback(each, server="mail")
 
 
+def test_in_a_toolset_those_in_line_count_and_the_policy_answers_before_it(store: Path) -> None:
+    made = policy(HOST, servers={"mail": MAIL}, store=store, max_waiting=2)
+
+    async def work() -> list[str]:
+        release = asyncio.Event()
+        asked = asyncio.Semaphore(0)
+
+        async def handler(request: Any) -> Any:
+            asked.release()
+            await release.wait()
+            return RememberedResponse("decline", lasts="always")
+
+        asker = asker_for(made.around(handler))
+        assert asker is not None
+        pages = [page(f"https://h{number}.example/") for number in range(2)]
+        waiting = [asyncio.ensure_future(asker.ask(each)) for each in pages]
+        await asyncio.wait_for(asked.acquire(), 20)
+        while made.explain(page("https://x.example/")).decision == "ask":
+            await asyncio.sleep(0.01)  # the second one is on its way to the line
+        answers = [await asker.ask(page("https://x.example/")), await asker.ask(page())]
+        release.set()
+        answers += await asyncio.gather(*waiting)
+        return [answer.action for answer in answers]
+
+    assert asyncio.run(asyncio.wait_for(work(), 60)) == ["decline", "accept", "decline", "decline"]
+    assert [one.host for one in made.remembered()] == ["h0.example", "h1.example"]
+    assert made.explain(page("https://x.example/")).decision == "ask"
+
+
+def test_a_failing_or_late_handler_of_a_toolset_leaves_its_place() -> None:
+    made = policy(max_waiting=1)
+
+    async def work() -> None:
+        async def handler(request: Any) -> str:
+            if request.mode == "form":
+                raise ValueError("mine")
+            await asyncio.sleep(600)
+            return "accept"
+
+        asker = asker_for(made.around(handler), timeout_ms=20)
+        assert asker is not None
+        with pytest.raises(ValueError, match="mine"):
+            await asker.ask(form())
+        assert (await asker.ask(page())).action == "cancel"
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+    assert made.explain(page()).decision == "ask"
+
+
 def test_none_is_the_prompt_of_the_terminal() -> None:
     set_elicitation_input_for_test(lambda limit: "cancel")
     try:
         made = policy(PolicyRule("allow", host="other.example"))
         assert action(made, page(), None) == "cancel"  # type: ignore[arg-type]
+        asker = asker_for(made.around(None))
+        assert asker is not None and asyncio.run(asker.ask(page())).action == "cancel"
     finally:
         set_elicitation_input_for_test(None)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
 from typing import Any, Protocol
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse, is_async_handler
 from .asked import Asked
+from .decisions import RememberedResponse
 
-__all__ = ["Door", "guarded"]
+__all__ = ["Door", "Guard", "guarded"]
 
 
 class Door(Protocol):
@@ -29,19 +30,57 @@ class Door(Protocol):
 def guarded(door: Door, handler: Any) -> Callable[..., Any]:
     """`handler` behind the door. Raises ValueError when it is none."""
     inner = _handler_of(handler)
-    return _async_guard(door, inner) if is_async_handler(inner) else _guard(door, inner)
+    made = _async_guard(door, inner) if is_async_handler(inner) else _guard(door, inner)
+    made.gopher_guard = Guard(door, None if handler is None else inner)  # type: ignore[attr-defined]
+    return made
+
+
+class Guard:
+    """Door and handler apart, for who keeps people in a line: what waits there has passed the door already.
+
+    Attributes:
+        inner: the handler; None: the prompt of the terminal.
+    """
+
+    def __init__(self, door: Door, inner: Callable[..., Any] | None) -> None:
+        self._door = door
+        self.inner = inner
+
+    async def ask(
+        self,
+        request: GopherAgentElicitationRequest,
+        further: Callable[[], Awaitable[GopherAgentElicitationResponse]],
+    ) -> GopherAgentElicitationResponse:
+        """The policy's answer, or that of `further`, which lines up and asks the handler."""
+        asked = self._door.asked(request)
+        answer = await _admitted(self._door, asked)
+        if answer is not None:
+            return answer
+        try:
+            return await further()
+        finally:
+            self._door.over(asked)
+
+    async def keep(self, request: GopherAgentElicitationRequest, result: object) -> None:
+        """Remembers what the handler's result says is to be remembered."""
+        await _kept(self._door, self._door.asked(request), result)
 
 
 def _handler_of(handler: Any) -> Callable[..., Any]:
     if handler is None:
-        from ..elicitation_runtime import default_url_elicitation_handler
-
-        return default_url_elicitation_handler()
+        return _on_terminal
     if isinstance(handler, str) and handler in ("cancel", "decline"):
         return lambda request: handler
     if not callable(handler):
         raise ValueError('the handler of a policy must be a function, "cancel" or "decline", or None for the terminal')
     return handler  # type: ignore[no-any-return]
+
+
+def _on_terminal(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+    from ..elicitation_runtime import ask_on_terminal
+    from ..handlers.watch import Watch
+
+    return GopherAgentElicitationResponse(*ask_on_terminal(None, request, Watch.for_limit(None)))
 
 
 def _guard(door: Door, inner: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,7 +133,7 @@ async def _admitted(door: Door, asked: Asked) -> GopherAgentElicitationResponse 
 
 
 async def _kept(door: Door, asked: Asked, result: object) -> None:
-    if not door.reads_files:
+    if not door.reads_files or not isinstance(result, RememberedResponse):
         return door.keep(asked, result)
     from ..awaiting import on_a_thread
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from contextvars import Context
-from typing import Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 import anyio
 
@@ -31,6 +31,9 @@ from ..redaction import redacted_error
 from ..weburl import is_unsafe
 from .elicitation import IN_A_CALL, Occasion
 from .functions import called, on_helper, outcome_of
+
+if TYPE_CHECKING:
+    from ..policy.guard import Guard
 
 __all__ = ["Handler", "HandlerAsker", "HandlerInput", "asker_for"]
 
@@ -117,7 +120,9 @@ class HandlerAsker:
         options: GopherAgentElicitationOptions,
         person: Hashable,
     ) -> None:
-        self._handler = handler
+        # A policy in front of a handler answers before the line, so that what waits in it can be counted.
+        self._guard: Guard | None = getattr(handler, "gopher_guard", None)
+        self._handler = handler if self._guard is None else self._guard.inner
         self._complete = complete
         self._fixed = options.handler if isinstance(options.handler, str) else None
         self._open_browser = options.open_browser
@@ -164,21 +169,26 @@ class HandlerAsker:
 
     async def _ask_in_turn(self, question: _Question, occasion: Occasion) -> GopherAgentElicitationResponse:
         self._questions.append(question)
-        line = self._line if occasion.person is None else line_of(occasion.person)
         try:
             with anyio.move_on_after(self._timeout_ms / 1000 if self._timeout_ms else None):
-                if line in BUSY.get() or getattr(self._handler, "gopher_non_blocking", False):
-                    return await self._answer(question)
-                async with line.turn():
-                    token = BUSY.set(BUSY.get() | {line})
-                    try:
-                        return await self._answer(question)
-                    finally:
-                        BUSY.reset(token)
+                if self._guard is None:
+                    return await self._line_up(question, occasion)
+                return await self._guard.ask(question.request, lambda: self._line_up(question, occasion))
             return _CANCEL
         finally:
             question.is_open = False
             self._questions.remove(question)
+
+    async def _line_up(self, question: _Question, occasion: Occasion) -> GopherAgentElicitationResponse:
+        line = self._line if occasion.person is None else line_of(occasion.person)
+        if line in BUSY.get() or getattr(self._handler, "gopher_non_blocking", False):
+            return await self._answer(question)
+        async with line.turn():
+            token = BUSY.set(BUSY.get() | {line})
+            try:
+                return await self._answer(question)
+            finally:
+                BUSY.reset(token)
 
     def completed(self, elicitation_id: str, source: object = None) -> None:
         """See `Asker.completed`. Ends a terminal's prompt and the wait for a page that was accepted, and tells the
@@ -204,6 +214,8 @@ class HandlerAsker:
         wait = wait_of(result) if question.held and code == ACCEPT else None
         if wait is not None and not await _finished(wait, question):
             return _CANCEL
+        if self._guard is not None:
+            await self._guard.keep(question.request, result)
         return GopherAgentElicitationResponse(ACTION_OF[code], content)
 
     def _on_terminal(self, question: _Question) -> tuple[str, dict[str, Any] | None]:
