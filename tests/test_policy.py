@@ -526,7 +526,7 @@ def test_around_can_name_the_server(store: Path) -> None:
 
 def test_the_file_is_private_and_holds_no_url_and_no_secret(store: Path) -> None:
     secret = "https://user:s3cret@mail.example.com:8443/s3cret?token=s3cret"
-    made = policy(servers={"mail": secret, "tool": ["/home/s3cret/run", "--token=s3cret"]}, store=store)
+    made = policy(servers={"mail": secret, "tool": ["/opt/s3cret/run", "--token=s3cret"]}, store=store)
     made.remember(page("https://accounts.example.com/s3cret?state=s3cret"), "allow", lasts="always")
     made.remember(form(server="tool"), "block", lasts="always")
     text = store.read_text()
