@@ -122,8 +122,14 @@ def test_an_undeclared_mode(server: McpServer, modes: str, tool: str) -> None:
         assert [error["code"] for error in server.log("elicit_error")] == [-32602]
 
 
-def test_the_terminal_is_for_pages_only(server: McpServer) -> None:
-    assert text_of(server, elicitation_callback(), "form_tool") == "form refused: -32602"
+def test_the_terminal_is_for_forms_too(server: McpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gopher_mcp_python import elicitation_runtime
+
+    lines = ["audit", "y", ""]
+    monkeypatch.setattr(elicitation_runtime, "_read_line", lambda limit: lines.pop(0))
+    told = text_of(server, elicitation_callback(), "form_tool")
+    assert told == 'form: accept {"reason": "audit", "urgent": true}' and not lines
+    assert text_of(server, elicitation_callback({"modes": "url"}), "form_tool") == "form refused: -32602"
 
 
 def test_the_terminal(server: McpServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.support.canary import Canary
 from tests.support.servers import McpServer
 from tests.support.terminal import Terminal
-from tests.support.variants import Variant, on_both
+from tests.support.variants import EMBEDDED, Variant, on_both
 
 Environment = Callable[[Variant], dict[str, str]]
 
@@ -64,6 +64,38 @@ def test_what_is_typed_is_what_is_answered(
         shown.expect(f"RESULT .*action: {action}")
         assert shown.end()[0] == 0
     assert server.actions() == [action]
+
+
+def test_a_form_is_filled_in_at_the_prompt(terminal: Callable[..., Terminal], server: McpServer) -> None:
+    """The embedded engine only: the native library has no forms."""
+    with terminal(EMBEDDED, "form_tool") as shown:
+        text = shown.expect(r"Reason: ")
+        assert "Why is this needed?" in text and "(1 of 2, required) Reason" in text
+        shown.line("audit")
+        shown.expect(r"Urgent \[no\] \(y/n, back, skip\): ")
+        shown.line("back")
+        shown.expect(r"Reason \[audit\]: ")
+        shown.line("audit of mail")
+        shown.expect(r"Urgent .*: ")
+        shown.line()
+        shown.expect("Enter sends them")
+        shown.line()
+        shown.expect("RESULT form: accept")
+        assert shown.end()[0] == 0
+    (answer,) = server.wait_for("answer")
+    assert answer["content"] == {"reason": "audit of mail", "urgent": False}
+
+
+def test_ctrl_c_in_a_form_cancels_and_the_agent_lives_on(
+    terminal: Callable[..., Terminal], server: McpServer
+) -> None:
+    with terminal(EMBEDDED, "form_tool") as shown:
+        shown.expect(r"Reason: ")
+        shown.interrupt()
+        shown.expect("INTERRUPTED", timeout=3)
+        shown.expect("AGAIN .*plain: ok")
+        assert shown.end()[0] == 0
+    assert [entry["action"] for entry in server.wait_for("answer")] == ["cancel"]
 
 
 @on_both

@@ -194,6 +194,38 @@ def test_a_script_that_never_answers_ends(typed: Any) -> None:
         assert runtime.ask_on_terminal(None, request(schema), Watch()) == ("cancel", None)
 
 
+# ---- the conformance suite's shapes ----------------------------------------------------------------------------------
+
+
+def test_the_five_choices_of_the_conformance_suite(typed: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    titled = [{"const": f"value{n}", "title": f"{nth} Option"} for n, nth in enumerate(("First", "Second", "Third"), 1)]
+    names = ["option1", "option2", "option3"]
+    properties = {
+        "untitledSingle": {"type": "string", "enum": names},
+        "titledSingle": {"type": "string", "oneOf": titled},
+        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2"], "enumNames": ["Option One", "Option Two"]},
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": names}},
+        "titledMulti": {"type": "array", "items": {"anyOf": titled}},
+    }
+    answer = typed(form(**properties), "option1", "first option", "1", "1,option2", '"Second Option", #1', "")
+    assert answer == ("accept", {
+        "untitledSingle": "option1", "titledSingle": "value1", "legacyEnum": "opt1",
+        "untitledMulti": ["option1", "option2"], "titledMulti": ["value2", "value1"],
+    })  # fmt: skip
+    assert "  5  Titled multi: Second Option, First Option\n" in capsys.readouterr().err
+
+
+def test_the_defaults_of_the_conformance_suite(typed: Any) -> None:
+    properties = {
+        "name": {**STRING, "default": "John Doe"}, "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5}, "verified": {"type": "boolean", "default": True},
+        "status": {**STRING, "enum": ["active", "inactive"], "default": "active"},
+    }  # fmt: skip
+    values = {"name": "John Doe", "age": 30, "score": 95.5, "status": "active", "verified": True}
+    assert typed(form(**properties), *[""] * 6) == ("accept", values)
+    assert typed(form(*properties, **properties), *[""] * 6) == ("accept", values)
+
+
 # ---- server text -----------------------------------------------------------------------------------------------------
 
 
@@ -318,6 +350,22 @@ def test_the_prompt_is_shown_again_below_the_time() -> None:
         terminal.expect(SEND)
         terminal.line()
         assert result(terminal)[0]["content"] == {"name": "Ada"}
+
+
+@on_a_pty
+def test_lines_that_were_pasted_along_do_not_send_the_form() -> None:
+    with asking(form(a=STRING, b=STRING)) as terminal:
+        terminal.expect("A .*: ")
+        terminal.send("one\ntwo\n\ncancel\n\n")
+        terminal.expect(SEND)
+        assert terminal.child.expect(["RESULT", Terminal.timed_out], timeout=0.4) == 1
+        terminal.line("2")
+        terminal.expect("B .two.*: ")
+        terminal.send("three\n\n")
+        terminal.expect(SEND)
+        assert terminal.child.expect(["RESULT", Terminal.timed_out], timeout=0.4) == 1
+        terminal.line()
+        assert result(terminal)[0]["content"] == {"a": "one", "b": "three"}
 
 
 @on_a_pty

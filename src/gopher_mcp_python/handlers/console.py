@@ -55,6 +55,10 @@ class Console(Protocol):
         """What is typed meanwhile is not shown."""
         ...
 
+    def forget_typed(self) -> None:
+        """What was typed up to now is no answer to what is asked next."""
+        ...
+
 
 class StderrConsole:
     """No terminal: what is written is still shown on stderr, nothing can be read."""
@@ -73,6 +77,9 @@ class StderrConsole:
 
     def hidden(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def forget_typed(self) -> None:
+        """There is nothing."""
 
 
 def write_stderr(text: str) -> bool:

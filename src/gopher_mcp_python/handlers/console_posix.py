@@ -98,6 +98,10 @@ class PosixConsole:
             set_attributes(self._descriptor, before)
             del _silenced[self._descriptor]
 
+    def forget_typed(self) -> None:
+        self._partial = b""
+        self._drop_half_a_line()
+
     def _drop_half_a_line(self) -> None:
         """What was typed as an answer that nobody takes any more must not become the program's next input."""
         try:

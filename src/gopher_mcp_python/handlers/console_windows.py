@@ -27,11 +27,7 @@ class WindowsConsole:
     why_not = ""
 
     def __init__(self, *, keys: bool = False) -> None:
-        import msvcrt
-
-        while msvcrt.kbhit():  # type: ignore[attr-defined, unused-ignore]
-            msvcrt.getwch()  # type: ignore[attr-defined, unused-ignore]
-        self._line = ""
+        self.forget_typed()
         self._most_shown = _SHORT if keys else _WHOLE
 
     @property
@@ -64,6 +60,13 @@ class WindowsConsole:
             answer = self._typed(msvcrt.getwch())  # type: ignore[attr-defined, unused-ignore]
             if answer is not None:
                 return answer
+
+    def forget_typed(self) -> None:
+        import msvcrt
+
+        while msvcrt.kbhit():  # type: ignore[attr-defined, unused-ignore]
+            msvcrt.getwch()  # type: ignore[attr-defined, unused-ignore]
+        self._line = ""
 
     @contextmanager
     def hidden(self) -> Iterator[None]:

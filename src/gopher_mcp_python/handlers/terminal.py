@@ -222,3 +222,6 @@ class _Lines:
 
     def hidden(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def forget_typed(self) -> None:
+        """Lines come when they are asked for."""

@@ -96,7 +96,7 @@ class _Filling:
         while True:
             while number <= count:
                 number += 1 if self._ask(number, can_go_back=number > 1) else -1
-            self._console.write(terminal_texts.review(self._model, self._asker))
+            self._show_review()
             content = self._reviewed()
             if content is not None:
                 return content
@@ -128,6 +128,11 @@ class _Filling:
         self._console.write(_TOO_MANY)
         raise _Ended("cancel")
 
+    def _show_review(self) -> None:
+        """Nobody can have answered it before: what was pasted along for the fields must not send them."""
+        self._console.write(terminal_texts.review(self._model, self._asker))
+        self._console.forget_typed()
+
     def _reviewed(self) -> dict[str, Any] | None:
         """What is sent when the person says so; None to go back to the last field."""
         while True:
@@ -143,7 +148,7 @@ class _Filling:
                 self._console.write("\n".join([*broken, *(f"{text}." for text in general), ""]))
             elif (number := _number(word, len(self._model.entries))) is not None:
                 self._ask(number, can_go_back=True)
-                self._console.write(terminal_texts.review(self._model, self._asker))
+                self._show_review()
             else:
                 self._console.write(f"That is no answer. The fields are 1 to {len(self._model.entries)}.\n")
 
