@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -190,8 +191,13 @@ def test_many_options_are_listed_in_parts(typed: Any, capsys: pytest.CaptureFixt
 def test_a_script_that_never_answers_ends(typed: Any) -> None:
     for line in ("", "back", "wrong", "1"):
         runtime.set_elicitation_input_for_test(lambda _, line=line: line)
-        schema = form("f", f={"type": "integer", "maximum": 0})
-        assert runtime.ask_on_terminal(None, request(schema), Watch()) == ("cancel", None)
+        for schema in (form("f", f={"type": "integer", "maximum": 0}), form("f", f={"enum": ["1", "2"]}), form()):
+            assert runtime.ask_on_terminal(None, request(schema), Watch()) == ("cancel", None)
+
+
+def test_what_nobody_can_see_is_not_accepted(typed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert typed(form(f=STRING)) == ("cancel", None)
 
 
 # ---- the conformance suite's shapes ----------------------------------------------------------------------------------
@@ -316,6 +322,24 @@ def test_ctrl_c_and_ctrl_d_cancel_and_the_terminal_is_as_before(field: str, key:
         terminal.send(key)
         facts, _ = result(terminal)
     assert facts == {"answers": [[CANCEL]], "content": None, "interrupted": interrupted, "restored": True}
+
+
+@on_a_pty
+def test_a_program_that_ends_meanwhile_leaves_a_terminal_that_shows_what_is_typed() -> None:
+    code = f"""
+import time
+from gopher_mcp_python import GopherAgentElicitationRequest
+from gopher_mcp_python.elicitation_runtime import Elicitor
+from gopher_mcp_python.lone import LoneRequest
+request = GopherAgentElicitationRequest("form", requested_schema={form(password=STRING)!r})
+Elicitor().answer_on_helper(LoneRequest(request, 0))
+time.sleep(0.8)
+"""
+    with Terminal.python("-c", code) as terminal:
+        terminal.expect("leave out.*: ")
+        assert not termios.tcgetattr(terminal.child.child_fd)[3] & termios.ECHO
+        terminal.child.expect(Terminal.eof)
+        assert termios.tcgetattr(terminal.child.child_fd)[3] & (termios.ECHO | termios.ECHONL) == termios.ECHO
 
 
 @on_a_pty
