@@ -99,7 +99,7 @@ def test_a_handlers_error_comes_with_the_result_and_with_the_error(made: Any, en
         raise raised[-1]
 
     def fail(query: str, timeout_ms: int) -> RunOutcome:
-        agent._elicitor.inline_answer(gopher.GopherAgentElicitationRequest("url"))
+        agent._elicitor.inline_answer(gopher.GopherAgentElicitationRequest("url", url="https://a.test/"))
         raise AgentError("the tool failed")
 
     engine.answer = fail

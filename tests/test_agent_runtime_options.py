@@ -339,7 +339,7 @@ def test_explicit_choices_reach_the_engine(
         spec = engine.spec
     assert spec.options.elicitation is given
     assert (spec.elicitor.timeout_ms, spec.elicitor.explicit, spec.elicitor.needs_helper) == (2500, True, True)
-    assert spec.elicitor.inline_answer(GopherAgentElicitationRequest("url")) == 1
+    assert spec.elicitor.inline_answer(GopherAgentElicitationRequest("url", url="https://a.test/")) == 1
 
 
 @every_factory
