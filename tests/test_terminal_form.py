@@ -10,6 +10,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -266,8 +267,9 @@ def test_a_secret_is_warned_of_and_never_shown(typed: Any, capsys: pytest.Captur
 # ---- a real terminal -------------------------------------------------------------------------------------------------
 
 
-def asking(schema: Any, **given: Any) -> Terminal:
-    return Terminal.python("-m", "tests.support.asking", json.dumps({"form": schema, "server": "mail.test", **given}))
+def asking(schema: Any, size: tuple[int, int] = (40, 200), **given: Any) -> Terminal:
+    what = json.dumps({"form": schema, "server": "mail.test", **given})
+    return Terminal.python("-m", "tests.support.asking", what, size=size)
 
 
 def result(terminal: Terminal) -> tuple[dict[str, Any], str]:
@@ -281,8 +283,7 @@ def result(terminal: Terminal) -> tuple[dict[str, Any], str]:
 @on_a_pty
 def test_at_12_lines_of_40_columns() -> None:
     schema = form("name", name=STRING, fruit=FRUIT, **{f"f{number}": STRING for number in range(38)})
-    with asking(schema, before=0.3) as terminal:
-        terminal.child.setwinsize(12, 40)
+    with asking(schema, size=(12, 40)) as terminal:
         intro = terminal.expect("Name: ")
         assert all(len(line) < 40 for line in intro.replace("\r", "").split("\n")[:8])
         terminal.line("Ada")
@@ -325,26 +326,29 @@ def test_ctrl_c_and_ctrl_d_cancel_and_the_terminal_is_as_before(field: str, key:
 
 
 @on_a_pty
-def test_a_program_that_ends_meanwhile_leaves_a_terminal_that_shows_what_is_typed() -> None:
+def test_a_program_that_ends_meanwhile_leaves_a_terminal_that_shows_what_is_typed(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
     code = f"""
-import time
+import os, time
 from gopher_mcp_python import GopherAgentElicitationRequest
 from gopher_mcp_python.elicitation_runtime import Elicitor
 from gopher_mcp_python.lone import LoneRequest
 request = GopherAgentElicitationRequest("form", requested_schema={form(password=STRING)!r})
 Elicitor().answer_on_helper(LoneRequest(request, 0))
-time.sleep(0.8)
+while not os.path.exists({str(seen)!r}):
+    time.sleep(0.01)
 """
     with Terminal.python("-c", code) as terminal:
         terminal.expect("leave out.*: ")
         assert not termios.tcgetattr(terminal.child.child_fd)[3] & termios.ECHO
+        seen.touch()
         terminal.child.expect(Terminal.eof)
         assert termios.tcgetattr(terminal.child.child_fd)[3] & (termios.ECHO | termios.ECHONL) == termios.ECHO
 
 
 @on_a_pty
 def test_a_form_that_is_withdrawn_ends_and_half_a_line_is_nobodys() -> None:
-    with asking(form(password=STRING), withdraw_after=1.0, read_line=True) as terminal:
+    with asking(form(password=STRING), withdraw_after=4.0, read_line=True) as terminal:
         terminal.expect("leave out.*: ")
         terminal.send("half-a-secret")
         terminal.expect("the request was withdrawn")
@@ -352,24 +356,23 @@ def test_a_form_that_is_withdrawn_ends_and_half_a_line_is_nobodys() -> None:
         terminal.line("for the program")
         facts, shown = result(terminal)
     assert (facts["answers"], facts["restored"], facts["line"]) == ([[CANCEL]], True, "for the program\n")
-    assert facts["noticed_after"] < 0.2
     assert "half-a-secret" not in shown
 
 
 @on_a_pty
 def test_the_time_limit_is_shown_and_cancels() -> None:
-    with asking(form(name=STRING), options={"timeout_ms": 700}) as terminal:
-        terminal.expect("Time left: 1 s")
+    with asking(form(name=STRING), options={"timeout_ms": 3000}) as terminal:
+        terminal.expect(r"Time left: \d s")
         facts, shown = result(terminal)
     assert facts["answers"] == [[CANCEL]] and "The time is up" in shown
 
 
 @on_a_pty
 def test_the_prompt_is_shown_again_below_the_time() -> None:
-    with asking(form(name=STRING), limit=10.6) as terminal:
-        terminal.expect("Time left: 11 s")
+    with asking(form(name=STRING), limit=13) as terminal:
+        terminal.expect(r"Time left: 1[123] s")
         terminal.expect("leave out.*: ")
-        terminal.expect(r"\r\nTime left: 10 s\.\r\nName .*: ", timeout=5)
+        terminal.expect(r"\r\nTime left: 10 s\.\r\nName .*: ")
         terminal.line("Ada")
         terminal.expect(SEND)
         terminal.line()

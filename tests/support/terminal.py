@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
+from typing import Any
 
 import pexpect
 
@@ -16,15 +17,22 @@ class Terminal:
 
     eof, timed_out = pexpect.EOF, pexpect.TIMEOUT
 
-    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float = 40) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        timeout: float = 40,
+        size: tuple[int, int] = (40, 200),  # lines, columns
+    ) -> None:
         self.child = pexpect.spawn(
             argv[0], list(argv[1:]), env=environment({"TERM": "xterm", **(env or {})}), cwd=str(ROOT), timeout=timeout,
-            encoding="utf-8", codec_errors="replace", dimensions=(40, 200), echo=False,
+            encoding="utf-8", codec_errors="replace", dimensions=size, echo=False,
         )  # fmt: skip
 
     @classmethod
-    def python(cls, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 40) -> Terminal:
-        return cls([sys.executable, *arguments], env=env, timeout=timeout)
+    def python(cls, *arguments: str, **more: Any) -> Terminal:
+        return cls([sys.executable, *arguments], **more)
 
     def expect(self, pattern: str, timeout: float = -1) -> str:
         """Waits until a regular expression is shown; returns what was shown up to and with it."""
