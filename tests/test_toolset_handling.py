@@ -349,6 +349,27 @@ def test_a_loop_that_ended_leaves_no_place_in_the_line() -> None:
     assert not line._places
 
 
+def test_a_loop_that_stands_still_holds_up_nobody() -> None:
+    """Somebody's loop has the turn and is not run any more; nor is that of whoever comes next."""
+
+    async def stands() -> None:
+        async with line_of("adam").turn():
+            await asyncio.Event().wait()
+
+    line = line_of("adam")
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+    tasks = []
+    for loop in loops:
+        tasks.append(loop.create_task(stands()))
+        loop.run_until_complete(asyncio.sleep(0.01))
+    assert run(lambda: asker(_async, person="adam").ask(page())).action == "decline"
+    for loop, task in zip(loops, tasks, strict=True):
+        task.cancel()
+        loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+        loop.close()
+    assert not line._places
+
+
 def test_the_limit_covers_the_wait_for_the_turn() -> None:
     async def never(request: Any) -> str:
         await asyncio.Event().wait()
