@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-# Variables of the machine that would lead a child to another engine, library, model or proxy than the test wants.
+# Variables of the machine that would lead a child to another engine, library, model or proxy than the test wants, and
+# those in which pytest-xdist tells its workers a terminal's size: a child on a pty has its own.
 _OURS = ("GOPHER_MCP_ENGINE", "GOPHER_MCP_PYTHON_LIBRARY_PATH", "GOPHER_ORCH_LIBRARY_PATH", "GOPHER_MCP_OPENSSL11_PATH",
          "GOPHER_MCP_LOG_LEVEL", "GOPHER_ACCESS_TOKEN", "DEBUG", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "BROWSER",
-         "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "DISPLAY", "WAYLAND_DISPLAY")  # fmt: skip
+         "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "DISPLAY", "WAYLAND_DISPLAY",
+         "COLUMNS", "LINES")  # fmt: skip
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
