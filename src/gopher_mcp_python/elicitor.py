@@ -22,7 +22,7 @@ from .elicitation import (
 from .ffi._bridge import InlineAnswer
 from .handlers.watch import Watch, deadline_after
 from .lone import LoneRequest
-from .redaction import redact_url, redacted_error
+from .redaction import log_failure, redact_url
 from .run_events import AgentEvents
 from .weburl import is_unsafe
 
@@ -284,12 +284,7 @@ class Elicitor:
             return
         with self._lock:
             self._cause = error
-        with suppress(Exception):
-            _log.warning(
-                "The elicitation handler failed, the request was cancelled: %s: %s",
-                type(error).__name__,
-                redacted_error(error),
-            )
+        log_failure(_log, "The elicitation handler failed, the request was cancelled", error)
 
     def _answer_quietly(self, pending: Pending) -> None:
         try:

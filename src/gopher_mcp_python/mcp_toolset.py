@@ -129,7 +129,6 @@ class McpToolset:
         if modes is not None and asker is None:
             raise ValueError("modes say what an elicitation_handler serves; there is none")
         self._timeout = as_seconds(timeout, "timeout")
-        self._connected = False
         hush()
         self._core = Toolset(
             with_sign_in(where, oauth), asker, protocol=protocol, roots=as_roots(roots)
@@ -164,7 +163,6 @@ class McpToolset:
         most = CONNECT_SECONDS if limit is None else min(limit, CONNECT_SECONDS)
         clock = PausableClock(most)
         await self._core.connect(clock)
-        self._connected = True
         return None if limit is None else max(_LEAST_SECONDS, limit - most + (clock.remaining() or 0.0))
 
     async def aclose(self) -> None:
@@ -294,7 +292,7 @@ class McpToolset:
     ) -> tuple[Any, dict[str, Any]]:
         limit = as_seconds(timeout, "timeout") or self._timeout
         as_person(person)
-        if not self._connected:
+        if not self._core.listed:
             limit = await self._connect(limit)
         return await self._core.call(request, timeout=limit, person=person)
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus, urlencode, urlsplit, urlunsplit
 
-__all__ = ["is_sensitive_name", "redact_headers", "redact_text", "redact_url", "redacted_error"]
+if TYPE_CHECKING:
+    from logging import Logger
+
+__all__ = ["is_sensitive_name", "log_failure", "redact_headers", "redact_text", "redact_url", "redacted_error"]
 
 _REDACTED = "<redacted>"
 _SENSITIVE = frozenset(
@@ -104,6 +109,13 @@ def redacted_error(error: BaseException) -> str:
         return redact_text(str(error)[:5000])[:300]
     except Exception:
         return "(it has no text)"
+
+
+def log_failure(log: Logger, what: str, error: BaseException) -> None:
+    """Warns that something of the program's own failed: what it was, the exception's kind, its text redacted. Raises
+    nothing: a filter of the program's may fail in turn."""
+    with suppress(Exception):
+        log.warning("%s: %s: %s", what, type(error).__name__, redacted_error(error))
 
 
 def _redacted_pair(found: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from .asking import Asking
 from .copying import copied
 from .errors import TimeoutError
 from .events import EventHandler, GopherAgentEvent
-from .redaction import redacted_error
+from .redaction import log_failure, redacted_error
 from .stopping import called_off
 
 if TYPE_CHECKING:
@@ -139,8 +139,7 @@ class RunEvents:
         try:
             self._on_event(event)
         except Exception as error:  # an observer's failure is not the run's
-            with suppress(Exception):
-                _log.warning("on_event failed for %s: %s: %s", event.kind, type(error).__name__, redacted_error(error))
+            log_failure(_log, f"on_event failed for {event.kind}", error)
 
 
 class AgentEvents:

@@ -21,7 +21,7 @@ from typing import Any, Literal, Union
 from weakref import WeakKeyDictionary
 
 from ..elicitation import GopherAgentElicitationOptions
-from ..redaction import redacted_error
+from ..redaction import log_failure
 from ..toolset.elicitation import (
     NO_ID_SINCE,
     HandlerInterrupted,
@@ -143,8 +143,7 @@ class ElicitationCallback:
         except HandlerInterrupted as stop:
             raise stop.interrupt from None
         except Exception as error:
-            with suppress(Exception):  # a filter of the program's may raise
-                _log.warning("The elicitation handler failed: %s: %s", type(error).__name__, redacted_error(error))
+            log_failure(_log, "The elicitation handler failed", error)
             raise RefusedElicitation(INTERNAL_ERROR, "the client's elicitation handler failed") from None
         finally:
             asked.answered(key_of(request), action)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Literal, Union
 
@@ -27,7 +26,7 @@ from ..elicitation import (
 )
 from ..handlers.lines import BUSY, PersonLine, line_of
 from ..handlers.watch import Watch, deadline_after
-from ..redaction import redacted_error
+from ..redaction import log_failure
 from ..weburl import is_unsafe
 from .elicitation import IN_A_CALL, Occasion
 from .functions import called, on_helper, outcome_of
@@ -264,5 +263,4 @@ async def _notify(complete: Callable[[str], Any], elicitation_id: str) -> None:
     try:
         await called(complete, elicitation_id)
     except Exception as error:
-        with suppress(Exception):  # a filter of the program's may raise
-            _log.warning("elicitation_complete_handler failed: %s: %s", type(error).__name__, redacted_error(error))
+        log_failure(_log, "elicitation_complete_handler failed", error)

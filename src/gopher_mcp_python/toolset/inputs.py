@@ -7,7 +7,6 @@ import logging
 import math
 import sys
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from inspect import isawaitable
@@ -18,7 +17,7 @@ import mcp_types as types
 
 from ..first_step import sign_ins_with
 from ..oauth_options import GopherAgentOAuthOptions, normalize_oauth_options
-from ..redaction import redacted_error
+from ..redaction import log_failure
 from ..runtime_options import checked_headers
 from .calls import Progress
 from .configuration import from_entry, from_url
@@ -61,7 +60,7 @@ def as_connection(value: ConnectionInput, headers: Mapping[str, str], name: str)
 def _of_an_object(value: object) -> Connection:
     if isinstance(value, (HttpConnection, StdioConnection, MemoryConnection, ClientConnection)):
         return value
-    if is_client(value):
+    if _is_client(value):
         return ClientConnection(value)
     if _is_server(value):
         return MemoryConnection(value)
@@ -72,14 +71,15 @@ def _of_an_object(value: object) -> Connection:
 
 
 def _is_server(value: object) -> bool:
-    """Whether it is one of the SDK's; whoever has one has imported its module."""
-    kinds = (("mcp.server.mcpserver", "MCPServer"), ("mcp.server.lowlevel", "Server"))
-    return any(isinstance(value, getattr(sys.modules.get(module), name, ())) for module, name in kinds)
+    return _is_one_of(value, ("mcp.server.mcpserver", "MCPServer"), ("mcp.server.lowlevel", "Server"))
 
 
-def is_client(value: object) -> bool:
-    """Whether it is one that the SDK makes."""
-    kinds = (("mcp.client.client", "Client"), ("mcp.client.session", "ClientSession"))
+def _is_client(value: object) -> bool:
+    return _is_one_of(value, ("mcp.client.client", "Client"), ("mcp.client.session", "ClientSession"))
+
+
+def _is_one_of(value: object, *kinds: tuple[str, str]) -> bool:
+    """Whether it is an instance of these of the SDK's classes; whoever has one has imported its module."""
     return any(isinstance(value, getattr(sys.modules.get(module), name, ())) for module, name in kinds)
 
 
@@ -111,8 +111,7 @@ def as_progress(on_progress: Progress) -> Any:
             if isawaitable(told):
                 await context.copy().run(asyncio.ensure_future, told)
         except Exception as error:
-            with suppress(Exception):  # a filter of the program's may raise
-                _log.warning("on_progress failed: %s: %s", type(error).__name__, redacted_error(error))
+            log_failure(_log, "on_progress failed", error)
 
     return tell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import Context
 from typing import Any
 
@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse
 from ..handlers.lines import BUSY
-from ..redaction import redacted_error
+from ..redaction import log_failure
 from .connection import Connection, context_tells
 from .elicitation import (
     Asker,
@@ -170,10 +170,8 @@ class Questions:
         """Keeps a handler's failure for the call that asked; where no call is known to have, the log has to do."""
         record.cause = error.__cause__ or error if isinstance(error, ElicitationHandlerError) else error
         if record is self._loose:
-            kind, told = type(record.cause).__name__, redacted_error(record.cause)
+            log_failure(_log, f"The elicitation handler failed for {self._connection.label}", record.cause)
             record.cause = None
-            with suppress(Exception):  # a filter of the program's may raise
-                _log.warning("The elicitation handler failed for %s: %s: %s", self._connection.label, kind, told)
 
     async def ask(
         self, request: GopherAgentElicitationRequest, record: Record, occasion: Occasion

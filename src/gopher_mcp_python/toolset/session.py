@@ -218,19 +218,18 @@ class Session:
             raise MCPError(CONNECTION_CLOSED, "the session is not open")
         return self._client
 
-    async def list_all(self, method: str, items: str) -> list[Any]:
+    async def list_all(self, items: str) -> list[Any]:
         """All tools, prompts or resources, page by page. A cursor that comes back ends the list.
 
         Args:
-            method: of the SDK's session.
-            items: the attribute of its result.
+            items: what the SDK calls them, in its method `list_...` and in what that returns.
         """
         found: list[Any] = []
         seen: set[str] = set()
         params: types.PaginatedRequestParams | None = None
         for _ in range(MAX_PAGES):
             try:
-                page = await getattr(self.client, method)(params=params)
+                page = await getattr(self.client, f"list_{items}")(params=params)
             except MCPError as error:
                 if error.error.code == METHOD_NOT_FOUND and not self._offers(items):
                     return []

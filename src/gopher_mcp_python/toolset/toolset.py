@@ -33,7 +33,7 @@ from .. import __version__
 from ..elicitation import GopherAgentElicitationRequest
 from .alarm import limited
 from .borrowed import BorrowedSession
-from .calls import GetPrompt, ReadResource, ServerRequest, ToolCall
+from .calls import ServerRequest, ToolCall
 from .clock import PausableClock
 from .connection import ClientConnection, Connection
 from .elicitation import Asker
@@ -77,7 +77,7 @@ class Toolset:
         self._opening = asyncio.Lock()
         self._between: set[Record] = set()  # calls that wait for a person before they are made again
         self._closed = False
-        self._listed = False
+        self.listed = False  # whether the tools are known
         self._loop: asyncio.AbstractEventLoop | None = None
         self.tools: dict[str, types.Tool] = {}
 
@@ -123,23 +123,19 @@ class Toolset:
 
     async def list_prompts(self, clock: PausableClock | None = None) -> list[types.Prompt]:
         """Lists the prompts. Raises as `connect`."""
-        return await self._connected(lambda session: session.list_all("list_prompts", "prompts"), clock)
+        return await self._connected(lambda session: session.list_all("prompts"), clock)
 
     async def list_resources(self, clock: PausableClock | None = None) -> list[types.Resource]:
         """Lists the resources. Raises as `connect`."""
-        return await self._connected(lambda session: session.list_all("list_resources", "resources"), clock)
+        return await self._connected(lambda session: session.list_all("resources"), clock)
 
     async def list_resource_templates(self, clock: PausableClock | None = None) -> list[types.ResourceTemplate]:
         """Lists the templates of resources. Raises as `connect`."""
-
-        def listed(session: Session) -> Awaitable[list[Any]]:
-            return session.list_all("list_resource_templates", "resource_templates")
-
-        return await self._connected(listed, clock)
+        return await self._connected(lambda session: session.list_all("resource_templates"), clock)
 
     async def _list(self, session: Session) -> None:
-        self.tools = {tool.name: tool for tool in await session.list_all("list_tools", "tools")}
-        self._listed = True
+        self.tools = {tool.name: tool for tool in await session.list_all("tools")}
+        self.listed = True
 
     async def _session(self) -> Session:
         async with self._opening:
@@ -147,7 +143,7 @@ class Toolset:
                 raise self._was_closed()
             if self._main is None or not self._main.alive:
                 self._main = await self._open(self._protocol)
-                if self._listed:  # a session that replaces one knows its tools before the first call, too
+                if self.listed:  # a session that replaces one knows its tools before the first call, too
                     await self._list(self._main)
             return self._main
 
@@ -158,7 +154,7 @@ class Toolset:
             if self._second is None or not self._second.alive:
                 self._second = await self._open("2026-07-28")
                 # The session mirrors annotated arguments into headers from its list.
-                await self._second.list_all("list_tools", "tools")
+                await self._second.list_all("tools")
             return self._second
 
     async def _open(self, protocol: Protocol) -> Session:
@@ -183,18 +179,6 @@ class Toolset:
         """Calls a tool and returns its result; see `call`. A result with `isError` is no exception."""
         result, _ = await self.call(ToolCall(name, arguments or {}), timeout=timeout)
         return cast(types.CallToolResult, result)
-
-    async def get_prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
-    ) -> types.GetPromptResult:
-        """Gets a prompt; see `call`."""
-        result, _ = await self.call(GetPrompt(name, arguments or {}), timeout=timeout)
-        return cast(types.GetPromptResult, result)
-
-    async def read_resource(self, uri: str, *, timeout: float | None = None) -> types.ReadResourceResult:
-        """Reads a resource; see `call`."""
-        result, _ = await self.call(ReadResource(uri), timeout=timeout)
-        return cast(types.ReadResourceResult, result)
 
     async def call(
         self, request: ServerRequest, *, timeout: float | None = None, person: Hashable = None
