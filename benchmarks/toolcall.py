@@ -7,11 +7,11 @@ Both speak the same protocol version to the same server process over streamable 
 from __future__ import annotations
 
 import asyncio
-import sys
+import contextlib
 import time
 
 from benchmarks._report import Target, main, median, note, rounded
-from tests.support import children
+from tests.support.servers import McpServer
 
 TURNS = 200
 ROUNDS = 5
@@ -59,11 +59,8 @@ async def _measure(url: str) -> dict[str, float | str | None]:
 
 def measure() -> dict[str, float | str | None]:
     """Microseconds a call (median of the rounds' medians) and the median of the rounds' ratios."""
-    server, line = children.start_server([sys.executable, "-m", "tests.support.mcp_server", "--era", "legacy"])
-    try:
-        return asyncio.run(_measure(line["url"]))
-    finally:
-        children.stop(server)
+    with contextlib.closing(McpServer("--era", "legacy")) as server:
+        return asyncio.run(_measure(server.url))
 
 
 if __name__ == "__main__":

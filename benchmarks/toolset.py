@@ -7,13 +7,13 @@ clients answer the same form with the same content, from an async handler; the t
 from __future__ import annotations
 
 import asyncio
-import sys
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from benchmarks._report import Target, main, median, note, rounded
-from tests.support import children
+from tests.support.servers import McpServer
 
 TURNS = 100
 ROUNDS = 5
@@ -101,11 +101,8 @@ async def _measure(url: str) -> dict[str, float | str | None]:
 
 def measure() -> dict[str, float | str | None]:
     """Microseconds (median of the rounds' medians) and the median of the rounds' ratios."""
-    server, line = children.start_server([sys.executable, "-m", "tests.support.mcp_server", "--era", "legacy"])
-    try:
-        return asyncio.run(_measure(line["url"]))
-    finally:
-        children.stop(server)
+    with contextlib.closing(McpServer("--era", "legacy")) as server:
+        return asyncio.run(_measure(server.url))
 
 
 if __name__ == "__main__":

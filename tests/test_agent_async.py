@@ -53,11 +53,7 @@ FACTORIES: dict[str, tuple[Any, ...]] = {
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> RecordingEngine:
-    from gopher_mcp_python.engines import embedded
-
-    recording = RecordingEngine()
-    monkeypatch.setenv("GOPHER_MCP_ENGINE", "embedded")
-    monkeypatch.setattr(embedded, "create", recording.create)
+    recording = RecordingEngine.instead_of_ours(monkeypatch)
     monkeypatch.setattr(ServerConfig, "fetch", staticmethod(lambda key, route=None: JSON))
     return recording
 

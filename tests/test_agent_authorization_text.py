@@ -67,11 +67,7 @@ def test_only_where_nothing_else_happened(more: dict[str, Any], asked: bool) -> 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> RecordingEngine:
-    from gopher_mcp_python.engines import embedded
-
-    recording = RecordingEngine()
-    monkeypatch.setenv("GOPHER_MCP_ENGINE", "embedded")
-    monkeypatch.setattr(embedded, "create", recording.create)
+    recording = RecordingEngine.instead_of_ours(monkeypatch)
     recording.answer = lambda query, timeout_ms: RunOutcome(
         f"run {len(recording.runs)}", tools_called=("mail",), last_tool_text=URL
     )

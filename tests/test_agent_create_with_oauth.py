@@ -14,12 +14,7 @@ CONFIG = '{"servers": [{"name": "mail", "url": "https://mcp.test/mcp"}]}'
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> RecordingEngine:
-    from gopher_mcp_python.engines import embedded
-
-    recording = RecordingEngine()
-    monkeypatch.setenv("GOPHER_MCP_ENGINE", "embedded")
-    monkeypatch.setattr(embedded, "create", recording.create)
-    return recording
+    return RecordingEngine.instead_of_ours(monkeypatch)
 
 
 def create(options: Any) -> GopherAgent:

@@ -34,12 +34,7 @@ def made(server: McpServer) -> Callable[..., GopherAgent]:
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> RecordingEngine:
-    from gopher_mcp_python.engines import embedded
-
-    recording = RecordingEngine()
-    monkeypatch.setenv("GOPHER_MCP_ENGINE", "embedded")
-    monkeypatch.setattr(embedded, "create", recording.create)
-    return recording
+    return RecordingEngine.instead_of_ours(monkeypatch)
 
 
 def recorded() -> GopherAgent:

@@ -274,12 +274,7 @@ every_factory = pytest.mark.parametrize("factory", FACTORIES.values(), ids=list(
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> RecordingEngine:
-    from gopher_mcp_python.engines import embedded
-
-    recording = RecordingEngine()
-    monkeypatch.setenv("GOPHER_MCP_ENGINE", "embedded")
-    monkeypatch.setattr(embedded, "create", recording.create)
-    return recording
+    return RecordingEngine.instead_of_ours(monkeypatch)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from gopher_mcp_python.handlers.watch import Watch
 from gopher_mcp_python.lone import LoneRequest
 from gopher_mcp_python.toolset.handling import asker_for
 from tests.support import children
+from tests.support.choices import FIVE_CHOICES
 from tests.support.terminal import Terminal
 
 on_a_pty = pytest.mark.skipif(os.name == "nt", reason="ptys are a thing of POSIX systems")
@@ -205,16 +206,7 @@ def test_what_nobody_can_see_is_not_accepted(typed: Any, monkeypatch: pytest.Mon
 
 
 def test_the_five_choices_of_the_conformance_suite(typed: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    titled = [{"const": f"value{n}", "title": f"{nth} Option"} for n, nth in enumerate(("First", "Second", "Third"), 1)]
-    names = ["option1", "option2", "option3"]
-    properties = {
-        "untitledSingle": {"type": "string", "enum": names},
-        "titledSingle": {"type": "string", "oneOf": titled},
-        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2"], "enumNames": ["Option One", "Option Two"]},
-        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": names}},
-        "titledMulti": {"type": "array", "items": {"anyOf": titled}},
-    }
-    answer = typed(form(**properties), "option1", "first option", "1", "1,option2", '"Second Option", #1', "")
+    answer = typed(form(**FIVE_CHOICES), "option1", "first option", "1", "1,option2", '"Second Option", #1', "")
     assert answer == ("accept", {
         "untitledSingle": "option1", "titledSingle": "value1", "legacyEnum": "opt1",
         "untitledMulti": ["option1", "option2"], "titledMulti": ["value2", "value1"],

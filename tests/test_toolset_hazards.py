@@ -19,7 +19,14 @@ from gopher_mcp_python.toolset import ElicitationHandlerError, ServerError, Sess
 from gopher_mcp_python.toolset.elicitation import Prompt
 from gopher_mcp_python.toolset.handling import asker_for
 from tests.support.canary import secret
-from tests.support.hazards import USER, WhoIsAsked, as_user, failing, of_user
+from tests.support.hazards import (
+    USER,
+    WhoIsAsked,
+    as_user,
+    asked_for_a_call_that_was_given_up,
+    failing,
+    of_user,
+)
 from tests.support.small_server import SmallServer
 from tests.support.toolset_servers import MODERN, Place, using
 
@@ -211,14 +218,7 @@ def test_a_question_of_a_call_that_was_given_up_is_not_asked_in_another_call() -
     handler = WhoIsAsked()
 
     async def body(toolset: McpToolset) -> None:
-        given_up = as_user(toolset, "bob", "stubborn", {"gate": "go on"})
-        await toolset.call_tool("wait", {"gate": "stubborn"})
-        given_up.cancel()
-        ada = as_user(toolset, "ada", "wait", {"gate": "end", "opens": "go on"})
-        while not handler.asked:
-            await asyncio.sleep(0.01)
-        await toolset.call_tool("plain", {"opens": "end"})
-        assert await ada == "waited" and handler.asked == [(None, "nobody")]
+        await asked_for_a_call_that_was_given_up(toolset, handler)
 
     using(STDIO, body, elicitation_handler=handler)
 

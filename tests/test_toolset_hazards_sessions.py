@@ -10,7 +10,7 @@ import pytest
 from gopher_mcp_python import McpToolset
 from gopher_mcp_python.elicitation import GopherAgentElicitationRequest as Request
 from gopher_mcp_python.toolset import HttpConnection
-from tests.support.hazards import USER, WhoIsAsked, as_user, failing
+from tests.support.hazards import USER, WhoIsAsked, asked_for_a_call_that_was_given_up, failing
 from tests.support.hosting import Hosted
 from tests.support.idp import IdentityProvider
 from tests.support.protected import ProtectedServer
@@ -58,14 +58,7 @@ def test_a_question_of_a_call_that_was_given_up_is_not_asked_in_another_call_ove
     handler, small = WhoIsAsked(), SmallServer()
 
     async def body(toolset: McpToolset) -> None:
-        given_up = as_user(toolset, "bob", "stubborn", {"gate": "go on"})
-        await toolset.call_tool("wait", {"gate": "stubborn"})
-        given_up.cancel()
-        ada = as_user(toolset, "ada", "wait", {"gate": "end", "opens": "go on"})
-        while not handler.asked:
-            await asyncio.sleep(0.01)
-        await toolset.call_tool("plain", {"opens": "end"})
-        assert await ada == "waited" and handler.asked == [(None, "nobody")]
+        await asked_for_a_call_that_was_given_up(toolset, handler)
 
     hosted = Hosted(small.sdk.sse_app(), "small sse")
     try:

@@ -21,6 +21,7 @@ from gopher_mcp_python import GopherAgentElicitationResponse as Response
 from gopher_mcp_python import McpToolset
 from gopher_mcp_python.forms import read_form
 from gopher_mcp_python.toolset import CallTimeoutError, ServerError, ToolsetError
+from tests.support.choices import FIVE_CHOICES
 from tests.support.toolset_places import WITH_URLS, Asked, at, form_tool, place, places, url_tool
 from tests.support.toolset_servers import HANDSHAKE, MODERN, PICTURE, VERSIONS, Place
 
@@ -56,15 +57,6 @@ def test_the_five_choices_of_the_conformance_suite(place: Place) -> None:
         "untitledSingle": "option1", "titledSingle": "value1", "legacyEnum": "opt1",
         "untitledMulti": ["option1", "option2"], "titledMulti": ["value1", "value2"],
     }  # fmt: skip
-    titled = [{"const": f"value{n}", "title": f"{nth} Option"} for n, nth in enumerate(("First", "Second", "Third"), 1)]
-    options = ["option1", "option2", "option3"]
-    properties = {
-        "untitledSingle": {"type": "string", "enum": options},
-        "titledSingle": {"type": "string", "oneOf": titled},
-        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2"], "enumNames": ["Option One", "Option Two"]},
-        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": options}},
-        "titledMulti": {"type": "array", "items": {"anyOf": titled}},
-    }
     drawn: dict[str, Any] = {}
 
     def fill_in(request: Request) -> Response:
@@ -72,7 +64,7 @@ def test_the_five_choices_of_the_conformance_suite(place: Place) -> None:
             drawn[field.name] = (field.kind, field.options[0].value, field.options[0].title)
         return Response("accept", answer)
 
-    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    schema = {"type": "object", "properties": FIVE_CHOICES, "required": list(FIVE_CHOICES)}
     told = place.text(form_tool(place), {"schema": schema}, elicitation_handler=fill_in)
     assert json.loads(told.removeprefix("form: accept ")) == answer
     assert drawn == {

@@ -34,6 +34,18 @@ def as_user(toolset: McpToolset, user: str, name: str, arguments: dict[str, Any]
     return asyncio.create_task(of_user(toolset, user, name, arguments))
 
 
+async def asked_for_a_call_that_was_given_up(toolset: McpToolset, handler: WhoIsAsked) -> None:
+    """Bob's call is given up, its tool goes on and asks while only Ada's is under way: the question is nobody's."""
+    given_up = as_user(toolset, "bob", "stubborn", {"gate": "go on"})
+    await toolset.call_tool("wait", {"gate": "stubborn"})
+    given_up.cancel()
+    ada = as_user(toolset, "ada", "wait", {"gate": "end", "opens": "go on"})
+    while not handler.asked:
+        await asyncio.sleep(0.01)
+    await toolset.call_tool("plain", {"opens": "end"})
+    assert await ada == "waited" and handler.asked == [(None, "nobody")]
+
+
 class WhoIsAsked:
     """A handler that answers with the user in whose context it runs."""
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
+import pytest
+
 from gopher_mcp_python.engines.base import CreateSpec, RunOutcome
 
 Answer = Callable[[str, int], RunOutcome]
@@ -39,6 +41,16 @@ class RecordingEngine:
         self.runs: list[tuple[str, int]] = []
         self.answer: Answer = lambda query, timeout_ms: RunOutcome("done")
         self.create_seconds = 0.0
+
+    @classmethod
+    def instead_of_ours(cls, monkeypatch: pytest.MonkeyPatch) -> RecordingEngine:
+        """A new one, which makes all agents of this test."""
+        from gopher_mcp_python.engines import embedded
+
+        made = cls()
+        monkeypatch.setenv("GOPHER_MCP_ENGINE", "embedded")
+        monkeypatch.setattr(embedded, "create", made.create)
+        return made
 
     def create(self, spec: CreateSpec) -> RecordingAgent:
         time.sleep(self.create_seconds)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.support import children
+from tests.support.node import Lines
 
 SCRIPT = Path(__file__).with_name("regexp.cjs")
 
@@ -25,31 +23,18 @@ class Verdict:
     fits: tuple[bool | None, ...]
 
 
-class RegExps:
-    """The Node process. `ask` takes many patterns with many texts each, so that Node is never waited for much."""
+class RegExps(Lines):
+    """The Node process. `ask` takes many patterns with many texts each."""
 
     def __init__(self) -> None:
         node = shutil.which("node")
         if node is None:
             pytest.fail("Node.js, the judge of patterns, is missing: apt-get install nodejs", pytrace=False)
-        self._process = subprocess.Popen(
-            [node, str(SCRIPT)], env=children.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        super().__init__(node, str(SCRIPT))
 
     def ask(self, cases: Sequence[tuple[str, Sequence[str]]]) -> list[Verdict]:
         """Node's verdict on each (pattern, texts)."""
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps(cases).encode() + b"\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, "Node has ended"
-        return [_verdict(one) for one in json.loads(line)]
-
-    def close(self) -> None:
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.close()
-        self._process.wait(20)
-        self._process.stdout.close()
+        return [_verdict(one) for one in self.exchange(cases)]
 
 
 def _verdict(answer: list | None) -> Verdict:
