@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 __all__ = ["Watch", "deadline_after"]
 
@@ -37,7 +38,8 @@ class Watch:
     """`is_open`: somebody still waits for the answer. `is_finished`: the server has said that the person is done.
     `engine_limit_ms`: time that the engine leaves (milliseconds, None: no limit). `deadline`: our own limit, on the
     monotonic clock (in seconds), made from `limit_ms`. `on_shown` is called when the person has the request before
-    them. `wakes` is a descriptor that becomes readable when there is something to notice at once."""
+    them. `wakes` is a descriptor that becomes readable when there is something to notice at once. `lasting`: how long
+    "decline everything of this server" can hold; empty where that can't be offered."""
 
     is_open: Callable[[], bool] = _true
     is_finished: Callable[[], bool] = _false
@@ -46,6 +48,7 @@ class Watch:
     limit_ms: int | None = None
     on_shown: Callable[[], None] = _nothing
     wakes: int | None = None
+    lasting: tuple[Literal["session", "always"], ...] = ()
     _engine_end: float | None = field(default=None, init=False)  # when the engine's limit was to be over, as last told
 
     @staticmethod
