@@ -22,6 +22,8 @@ native := $(shell [ "$$(uname -sm)" = "Linux x86_64" ] && echo 1 || echo 0)
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); [ $$n -gt 4 ] && n=4; echo $$n)
 run_tests = GOPHER_MCP_REQUIRE_NATIVE=$${GOPHER_MCP_REQUIRE_NATIVE:-$(native)} \
 	$(bin)/python -m pytest -n $(JOBS) --dist loadfile
+# A run of its own: pytest-qt changes what every test of a run sees (sys.excepthook).
+run_qt_tests = QT_QPA_PLATFORM=offscreen $(bin)/python -m pytest -p pytestqt.plugin -q tests/qt
 
 help:
 	@sed -n -e 's/^# \{0,1\}//p' -e '/^PYTHON/q' Makefile
@@ -44,12 +46,15 @@ build: $(VENV)/.ready
 	@$(pip) install --no-build-isolation --no-deps --force-reinstall -C cmake.define.GOPHER_WERROR=ON .
 
 test: build
+	@echo "== tests of the dialog"
+	@$(run_qt_tests) $(QT_ARGS)
 	@echo "== tests"
-	@$(run_tests) $(PYTEST_ARGS)
+	@$(run_tests) --ignore=tests/qt $(PYTEST_ARGS)
 
 test-long: build
 	@echo "== tests, the long ones too"
-	@HYPOTHESIS_PROFILE=long $(run_tests) --long $(PYTEST_ARGS)
+	@$(run_qt_tests) --long $(QT_ARGS)
+	@HYPOTHESIS_PROFILE=long $(run_tests) --ignore=tests/qt --long $(PYTEST_ARGS)
 
 demo: build
 	@$(bin)/python -m gopher_mcp_python demo

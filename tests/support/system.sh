@@ -25,6 +25,14 @@ ls /usr/lib/*/libpq.so.5 /usr/lib/libpq.so.5 2>/dev/null | grep -q . || wanted="
     wanted="$wanted debian-archive-keyring"
 # Ubuntu's chromium is a snap, which apt-get alone does not install; there the one test with a real browser is skipped.
 if grep -qs '^ID=debian' /etc/os-release; then command -v chromium >/dev/null || wanted="$wanted chromium"; fi
+# What Qt needs to draw and to open real windows, a display without a screen, and who types there.
+if [ -r /etc/debian_version ]; then
+    for package in xvfb xdotool openbox libegl1 libgl1 libxkbcommon0 libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 \
+            libxcb-image0 libxcb-keysyms1 libxcb-render-util0 libxcb-shape0 libxcb-xinerama0 libfontconfig1 libdbus-1-3 \
+            fonts-dejavu-core; do
+        dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || wanted="$wanted $package"
+    done
+fi
 # The sanitizers' runtimes come with the compiler on Debian and Ubuntu; elsewhere the tests say what they miss.
 
 [ -n "$needed$wanted" ] || exit 0
