@@ -25,6 +25,7 @@ ls /usr/lib/*/libpq.so.5 /usr/lib/libpq.so.5 2>/dev/null | grep -q . || wanted="
     wanted="$wanted debian-archive-keyring"
 # Ubuntu's chromium is a snap, which apt-get alone does not install; there the one test with a real browser is skipped.
 if grep -qs '^ID=debian' /etc/os-release; then command -v chromium >/dev/null || wanted="$wanted chromium"; fi
+ls /usr/lib/*/libglib-2.0.so.0 2>/dev/null | grep -q . || wanted="$wanted libglib2.0-0"
 # What Qt needs to draw and to open real windows, a display without a screen, and who types there.
 if [ -r /etc/debian_version ]; then
     for package in xvfb xdotool openbox libegl1 libgl1 libxkbcommon0 libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 \
