@@ -21,13 +21,14 @@ from .watch import Watch
 if TYPE_CHECKING:
     from ..elicitation import GopherAgentElicitationRequest
 
-__all__ = ["INSTRUCTION", "OpenUrl", "ReadLine", "UrlPrompt", "asker_of", "turn_at_terminal"]
+__all__ = ["INSTRUCTION", "OpenUrl", "ReadLine", "Turn", "UrlPrompt", "asker_of", "turn_at_terminal"]
 
 INSTRUCTION = (
     'Complete the OAuth flow in the browser, then press Enter to continue. Type "cancel" and press Enter to cancel.'
 )
 OpenUrl = Callable[[str, "bool | None"], "dict[str, Any]"]
 ReadLine = Callable[["int | None"], "str | None"]
+Turn = Callable[[Watch], "AbstractContextManager[Console | None]"]  # a console of somewhere else, once it is free
 
 _ACCEPT = frozenset(("", "done", "finished", "ok", "y", "yes", "continue"))
 _MOST_RETRIES = 10  # lines that are no answer; a person gives up sooner, a script must not go on for ever
@@ -41,23 +42,26 @@ class UrlPrompt:
         open_url: opens a page, like `oauth_browser.open_authorization_url`.
         read_line: takes lines from somewhere else than the terminal: called with the time limit (in milliseconds, None:
             no limit), returns a line, or None when there is nobody to ask.
+        turn: asks on another console than the terminal's; like `turn_at_terminal`.
     """
 
-    def __init__(self, open_browser: Any, open_url: OpenUrl, read_line: ReadLine | None = None) -> None:
+    def __init__(
+        self, open_browser: Any, open_url: OpenUrl, read_line: ReadLine | None = None, *, turn: Turn | None = None
+    ) -> None:
         self._open_browser = open_browser
         self._open_url = open_url
-        self._read_line = read_line
+        self._turn = turn or (lambda watch: turn_at_terminal(watch, read_line))
 
     def ask(self, request: GopherAgentElicitationRequest, watch: Watch) -> str:
         """The person's answer: "accept", "decline" or "cancel". KeyboardInterrupt passes, for the caller to cancel."""
         if request.mode != "url" or not request.url:
             return "decline"
-        with turn_at_terminal(watch, self._read_line) as console:
+        with self._turn(watch) as console:
             return "cancel" if console is None else _Dialogue(self, console, request, watch).run()
 
     def wait_only(self, watch: Watch) -> str:
         """Only the question whether the person has finished, without a request."""
-        with turn_at_terminal(watch, self._read_line) as console:
+        with self._turn(watch) as console:
             return "cancel" if console is None else _Dialogue(self, console, None, watch).finish()
 
     def open(self, url: str) -> str | None:

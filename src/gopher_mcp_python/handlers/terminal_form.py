@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import dialogue, terminal_texts
 from .console import Console, End
-from .terminal import ReadLine, asker_of, turn_at_terminal
+from .terminal import ReadLine, Turn, asker_of, turn_at_terminal
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ _TOO_MANY = "Too many lines that are no answer: cancelled.\n"
 
 
 class FormPrompt:
-    """Asks one person, on this process's terminal, one form at a time. `read_line`: see `UrlPrompt`."""
+    """Asks one person, on this process's terminal, one form at a time. `read_line`, `turn`: see `UrlPrompt`."""
 
-    def __init__(self, read_line: ReadLine | None = None) -> None:
-        self._read_line = read_line
+    def __init__(self, read_line: ReadLine | None = None, *, turn: Turn | None = None) -> None:
+        self._turn = turn or (lambda watch: turn_at_terminal(watch, read_line))
 
     def ask(self, request: GopherAgentElicitationRequest, watch: Watch) -> FormAnswer:
         """The person's answer: "accept" with the content, "decline" or "cancel". "decline" without asking for what is
@@ -50,7 +50,7 @@ class FormPrompt:
             model = FormModel(request.requested_schema if request.requested_schema is not None else {"type": "null"})
         except FormSchemaError:
             return "decline", None
-        with turn_at_terminal(watch, self._read_line) as console:
+        with self._turn(watch) as console:
             return ("cancel", None) if console is None else _Filling(model, console, request, watch).run()
 
 
