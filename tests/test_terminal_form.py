@@ -432,7 +432,7 @@ def test_a_broken_terminal_cancels_and_the_cause_is_kept(monkeypatch: pytest.Mon
     def broken(*_: Any) -> None:
         raise OSError("no terminal today")
 
-    monkeypatch.setattr(runtime, "ask_on_terminal", broken)
+    monkeypatch.setattr(runtime, "terminal_prompt", broken)
     elicitor = Elicitor(GopherAgentElicitationOptions())
     lone = LoneRequest(request(form(name=STRING)), 0)
     elicitor.answer(lone)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UnsafeUrlError,
     )
     from .events import GopherAgentEvent
+    from .handlers.chain import HandlerChain
     from .integrations.callback import elicitation_callback
     from .mcp_toolset import McpTool, McpToolset
     from .oauth.errors import SignInError
@@ -80,6 +81,7 @@ __all__ = [
     "GopherAgentStream",
     "GopherAgentTokenRecord",
     "GopherAgentTokenStore",
+    "HandlerChain",
     "KeyringTokenStore",
     "McpTool",
     "McpToolset",
@@ -120,6 +122,7 @@ _HOMES = {
         "UnsafeUrlError",
     ),
     "events": ("GopherAgentEvent",),
+    "handlers.chain": ("HandlerChain",),
     "integrations.callback": ("elicitation_callback",),
     "mcp_toolset": ("McpTool", "McpToolset"),
     "oauth.filestore": ("FileTokenStore",),

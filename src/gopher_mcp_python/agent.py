@@ -13,6 +13,7 @@ from .elicitation import GopherAgentElicitationRequest
 from .elicitor import ask_now
 from .errors import AgentError
 from .exiting import stand_still
+from .handlers.occupied import occupying
 from .lifetime import Life
 from .making import Made, factory_of, make
 from .run_events import COMPLETED
@@ -216,7 +217,7 @@ class GopherAgent:
 
     def _run_and_find_cause(self, query: str, timeout_ms: int) -> RunOutcome:
         limit = checked_run(query, timeout_ms)
-        with running(self, self._life.engine), self._elicitor.during_run():
+        with occupying(), running(self, self._life.engine), self._elicitor.during_run():
             try:
                 outcome = self._run_and_ask(query, limit)
             except AgentError as error:
@@ -312,4 +313,5 @@ class GopherAgent:
 def _made(
     factory: Factory, provider: str, model: str, target: str, api_key: str | None, options: CreateOptionsInput
 ) -> GopherAgent:
-    return GopherAgent(make(factory, provider, model, target, api_key, options))
+    with occupying():
+        return GopherAgent(make(factory, provider, model, target, api_key, options))

@@ -20,6 +20,7 @@ from .elicitation import (
     normalize_elicitation_options,
 )
 from .elicitor import Elicitor, Pending, fixed_action_of
+from .handlers.prompts import PersonAnswer, PersonPrompt
 from .handlers.terminal import ReadLine, UrlPrompt
 from .handlers.watch import Watch
 from .redaction import redact_url
@@ -40,6 +41,7 @@ __all__ = [
     "redact_elicitation_url",
     "resolve_elicitation_action_sync",
     "set_elicitation_input_for_test",
+    "terminal_prompt",
     "to_elicitation_request",
     "wait_for_oauth_completion_sync",
 ]
@@ -57,16 +59,35 @@ def default_prompt(open_browser: Any) -> UrlPrompt:
     return UrlPrompt(open_browser, _open_page, _read_line)
 
 
+def terminal_prompt(open_browser: Any) -> PersonPrompt:
+    """The person at this process's terminal, with this module's opener and source of lines, whatever they are now."""
+    return _Terminal(open_browser)
+
+
+class _Terminal:
+
+    name = "terminal"
+
+    def __init__(self, open_browser: Any) -> None:
+        self._open_browser = open_browser
+
+    def unusable(self) -> str | None:
+        return None
+
+    def ask(self, request: GopherAgentElicitationRequest, watch: Watch) -> PersonAnswer:
+        if request.mode == "form":
+            from .handlers.terminal_form import FormPrompt
+
+            return PersonAnswer(*FormPrompt(_read_line).ask(request, watch))
+        return PersonAnswer(default_prompt(self._open_browser).ask(request, watch))
+
+
 def ask_on_terminal(
     open_browser: Any, request: GopherAgentElicitationRequest, watch: Watch
-) -> tuple[str, dict[str, Any] | None]:
-    """The answer of the person at this process's terminal, a page or a form: the action, and what an accepted form
-    sends. KeyboardInterrupt passes, for the caller to cancel."""
-    if request.mode == "form":
-        from .handlers.terminal_form import FormPrompt
-
-        return FormPrompt(_read_line).ask(request, watch)
-    return default_prompt(open_browser).ask(request, watch), None
+) -> tuple[str, Mapping[str, Any] | None]:
+    """The action and content of the person at this process's terminal."""
+    answer = terminal_prompt(open_browser).ask(request, watch)
+    return answer.action, answer.content
 
 
 def _open_page(url: str, open_browser: bool | None) -> dict[str, Any]:

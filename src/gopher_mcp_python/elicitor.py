@@ -20,6 +20,7 @@ from .elicitation import (
     GopherAgentElicitationResponse,
 )
 from .ffi._bridge import InlineAnswer
+from .handlers.person import Person
 from .handlers.watch import Watch, deadline_after
 from .lone import LoneRequest
 from .redaction import log_failure, redact_url
@@ -72,10 +73,11 @@ class Elicitor:
         self.timeout_ms: int = options.timeout_ms or 0
         self.fixed_action: Literal["cancel", "decline"] | None = fixed_action_of(options)
         self._custom: Callable[[Any], object] | None = handler if callable(handler) else None
+        self._person = None if self.fixed_action is not None else Person.behind(handler, options.open_browser)
         self.mode: Literal["fixed", "inline", "handed_over"] = self._mode()
-        self.needs_helper = self.mode == "handed_over" and self._custom is not None and self.timeout_ms > 0
+        outstays = self._person is None or self._person.outstays
+        self.needs_helper = self.mode == "handed_over" and outstays and self.timeout_ms > 0
         self.modes: frozenset[str] = _modes(options, fixed=self.fixed_action is not None)
-        self._open_browser = options.open_browser
         self._lock = threading.Lock()
         self._cause: BaseException | None = None
         self._interrupt: BaseException | None = None
@@ -213,19 +215,18 @@ class Elicitor:
         if request.mode in ("url", "form") and request.mode not in self.modes:
             return DECLINE, None
         if self._custom is not None and request.mode == "url" and is_unsafe(request.url):
-            return DECLINE, None  # the terminal's prompt refuses it itself, and says so
+            return DECLINE, None  # the default handler refuses it itself, and says so
         asking.how = None
-        if self._custom is None:
-            answer = self._ask_person(pending, asking)
+        if self._person is not None:
+            answer = self._ask_person(self._person, pending, asking)
         else:
+            assert self._custom is not None
             held = bool(getattr(pending, "held", False))
             answer = self._run_handler(self._custom, request, asking, held=held)
         asking.how = asking.how or ("policy" if self.mode == "inline" else "person")
         return answer
 
-    def _ask_person(self, pending: Pending, asking: Asking) -> Answer:
-        from .elicitation_runtime import ask_on_terminal
-
+    def _ask_person(self, person: Person, pending: Pending, asking: Asking) -> Answer:
         request, identity = pending.request, pending.request.elicitation_id
         page = (getattr(pending, "source", None), identity) if identity and request.mode != "form" else None
         watch = Watch(
@@ -237,9 +238,10 @@ class Elicitor:
             on_shown=lambda: self._prompt_shown(page),
         )
         try:
-            action, content = ask_on_terminal(self._open_browser, request, watch)
-            asking.how = "timeout" if action == "cancel" and watch.ran_out() else "person"
-            return CODE_OF[action], content
+            answer, unasked = person.ask(request, watch)
+            ran_out = answer.action == "cancel" and watch.ran_out()
+            asking.how = "policy" if unasked else "timeout" if ran_out else "person"
+            return CODE_OF[answer.action], answer.content
         except Exception as error:  # a broken stream, a full disk behind stderr: the server must get its answer
             asking.how = "error"
             self._failed(error)

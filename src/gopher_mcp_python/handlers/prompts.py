@@ -10,11 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from ..elicitation import GopherAgentElicitationResponse
+from ..errors import AgentError
+
 if TYPE_CHECKING:
     from ..elicitation import GopherAgentElicitationRequest
     from .watch import Watch
 
-__all__ = ["CANCELLED", "DECLINED", "PersonAnswer", "PersonPrompt", "prompt_of"]
+__all__ = [
+    "CANCELLED", "DECLINED", "PersonAnswer", "PersonPrompt", "PromptUnavailable", "prompt_of", "response_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,10 @@ CANCELLED = PersonAnswer("cancel")
 DECLINED = PersonAnswer("decline")
 
 
+class PromptUnavailable(AgentError):
+    """Nobody can be asked there, which showed only when it was tried. Nothing was shown."""
+
+
 class PersonPrompt(Protocol):
     """A place where one person can be asked."""
 
@@ -48,10 +57,20 @@ class PersonPrompt(Protocol):
     def ask(self, request: GopherAgentElicitationRequest, watch: Watch) -> PersonAnswer:
         """Asks and waits, on any thread. Ends with "cancel" when `watch` says that no answer is wanted any more, and a
         page with "accept" when it says that the server knows of the end. Calls `watch.on_shown()` once the person has
-        the request before them. KeyboardInterrupt passes, for the caller to cancel; other exceptions are failures."""
+        the request before them. KeyboardInterrupt passes, for the caller to cancel; other exceptions are failures, and
+        PromptUnavailable says that somebody else may be asked."""
 
 
 def prompt_of(handler: object) -> PersonPrompt | None:
     """The prompt behind a handler, where it has one."""
     found: PersonPrompt | None = getattr(handler, "gopher_prompt", None)
     return found
+
+
+def response_of(answer: PersonAnswer) -> GopherAgentElicitationResponse:
+    """The answer as a handler gives it; what holds for the whole server as a policy remembers it."""
+    if answer.whole_server is not None:
+        from ..policy.decisions import RememberedResponse
+
+        return RememberedResponse(answer.action, lasts=answer.whole_server, whole_server=True)
+    return GopherAgentElicitationResponse(answer.action, answer.content)

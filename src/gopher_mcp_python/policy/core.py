@@ -298,6 +298,15 @@ class _For:
     def over(self, asked: Asked) -> None:
         self._policy._over(asked)
 
+    def refuses(self, asked: Asked) -> bool:
+        return self._policy._judged(asked)[0].decision in ("decline", "block")
+
+    def lasting(self, asked: Asked) -> tuple[Lasting, ...]:
+        if asked.server is None:
+            return ()
+        always = self._policy._memory.file is not None and asked.identity is not None
+        return ("session", "always") if always else ("session",)
+
 
 def _asked_rule(rule: Callable[..., Any], asked: Asked, name: str) -> PolicyRule | PolicyDecision | None:
     """What a function says. Anything that it may not say is a refusal, and so is what it raises."""

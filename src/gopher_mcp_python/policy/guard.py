@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse, is_async_handler
 from .asked import Asked
-from .decisions import RememberedResponse
+from .decisions import Lasting, RememberedResponse
 
 __all__ = ["Door", "Guard", "guarded"]
 
@@ -23,6 +23,10 @@ class Door(Protocol):
     def admit(self, asked: Asked) -> GopherAgentElicitationResponse | None: ...
 
     def keep(self, asked: Asked, result: object) -> None: ...
+
+    def refuses(self, asked: Asked) -> bool: ...
+
+    def lasting(self, asked: Asked) -> tuple[Lasting, ...]: ...
 
     def over(self, asked: Asked) -> None: ...
 
@@ -39,7 +43,7 @@ class Guard:
     """Door and handler apart, for who keeps people in a line: what waits there has passed the door already.
 
     Attributes:
-        inner: the handler; None: the prompt of the terminal.
+        inner: the handler; None: the default one.
     """
 
     def __init__(self, door: Door, inner: Callable[..., Any] | None) -> None:
@@ -61,6 +65,29 @@ class Guard:
         finally:
             self._door.over(asked)
 
+    def ask_here(
+        self, request: GopherAgentElicitationRequest, further: Callable[[], GopherAgentElicitationResponse]
+    ) -> GopherAgentElicitationResponse:
+        """The policy's answer, or that of `further`, which asks the handler: for a thread that may wait."""
+        asked = self._door.asked(request)
+        answer = self._door.admit(asked)
+        if answer is not None:
+            return answer
+        try:
+            result = further()
+            self._door.keep(asked, result)
+            return result
+        finally:
+            self._door.over(asked)
+
+    def refuses(self, request: GopherAgentElicitationRequest) -> bool:
+        """Whether it would be declined now, whatever was said when it came."""
+        return self._door.refuses(self._door.asked(request))
+
+    def lasting(self, request: GopherAgentElicitationRequest) -> tuple[Lasting, ...]:
+        """How long a refusal of everything of this server can hold."""
+        return self._door.lasting(self._door.asked(request))
+
     async def keep(self, request: GopherAgentElicitationRequest, result: object) -> None:
         """Remembers what the handler's result says is to be remembered."""
         await _kept(self._door, self._door.asked(request), result)
@@ -68,19 +95,18 @@ class Guard:
 
 def _handler_of(handler: Any) -> Callable[..., Any]:
     if handler is None:
-        return _on_terminal
+        return _default
     if isinstance(handler, str) and handler in ("cancel", "decline"):
         return lambda request: handler
     if not callable(handler):
-        raise ValueError('the handler of a policy must be a function, "cancel" or "decline", or None for the terminal')
+        raise ValueError('the handler of a policy must be a function, "cancel", "decline", or None for the usual ways')
     return handler  # type: ignore[no-any-return]
 
 
-def _on_terminal(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
-    from ..elicitation_runtime import ask_on_terminal
-    from ..handlers.watch import Watch
+def _default(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+    from ..handlers.chain import HandlerChain
 
-    return GopherAgentElicitationResponse(*ask_on_terminal(None, request, Watch.for_limit(None)))
+    return HandlerChain()(request)
 
 
 def _guard(door: Door, inner: Callable[..., Any]) -> Callable[..., Any]:

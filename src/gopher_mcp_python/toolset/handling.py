@@ -25,6 +25,8 @@ from ..elicitation import (
     normalize_elicitation_options,
 )
 from ..handlers.lines import BUSY, PersonLine, line_of
+from ..handlers.person import Person
+from ..handlers.prompts import PersonAnswer, response_of
 from ..handlers.watch import Watch, deadline_after
 from ..redaction import log_failure
 from ..weburl import is_unsafe
@@ -119,12 +121,12 @@ class HandlerAsker:
         options: GopherAgentElicitationOptions,
         person: Hashable,
     ) -> None:
+        self._fixed = options.handler if isinstance(options.handler, str) else None
         # A policy in front of a handler answers before the line, so that what waits in it can be counted.
         self._guard: Guard | None = getattr(handler, "gopher_guard", None)
+        self._person = None if self._fixed is not None else Person.behind(handler, options.open_browser)
         self._handler = handler if self._guard is None else self._guard.inner
         self._complete = complete
-        self._fixed = options.handler if isinstance(options.handler, str) else None
-        self._open_browser = options.open_browser
         self._timeout_ms = options.timeout_ms or 0
         self.modes: frozenset[str] = options.modes or frozenset(("url", "form"))
         self._line = PersonLine() if person is None else line_of(person)
@@ -141,7 +143,9 @@ class HandlerAsker:
         if self._fixed is not None:
             return GopherAgentElicitationResponse(self._fixed)
         if self._handler is not None and request.mode == "url" and is_unsafe(request.url):
-            return GopherAgentElicitationResponse("decline")  # the terminal's prompt refuses it itself, and says so
+            return GopherAgentElicitationResponse("decline")  # the default handler refuses it itself, and says so
+        if self._person is not None and self._person.has_refused(request):
+            return GopherAgentElicitationResponse("decline")
         identity = key_of(request)
         key = None if identity is None else (asyncio.get_running_loop(), occasion.person, identity)
         while key is not None and (first := self._asking.get(key)) is not None:
@@ -205,21 +209,23 @@ class HandlerAsker:
     # ---- answering -------------------------------------------------------------------------------------------------
 
     async def _answer(self, question: _Question) -> GopherAgentElicitationResponse:
-        if self._handler is None:
-            return GopherAgentElicitationResponse(*await on_helper(self._on_terminal, question))
-        question.is_shown = True
-        result = await outcome_of(self._handler, for_handler(question.request))
-        code, content = answer_of(result, question.request)
-        wait = wait_of(result) if question.held and code == ACCEPT else None
-        if wait is not None and not await _finished(wait, question):
-            return _CANCEL
+        if self._person is not None:
+            result: Any = response_of(await on_helper(self._ask_person, self._person, question))
+            action, content = result.action, result.content
+        else:
+            assert self._handler is not None
+            question.is_shown = True
+            result = await outcome_of(self._handler, for_handler(question.request))
+            code, content = answer_of(result, question.request)
+            action = ACTION_OF[code]
+            wait = wait_of(result) if question.held and code == ACCEPT else None
+            if wait is not None and not await _finished(wait, question):
+                return _CANCEL
         if self._guard is not None:
             await self._guard.keep(question.request, result)
-        return GopherAgentElicitationResponse(ACTION_OF[code], content)
+        return GopherAgentElicitationResponse(action, content)
 
-    def _on_terminal(self, question: _Question) -> tuple[str, dict[str, Any] | None]:
-        from ..elicitation_runtime import ask_on_terminal
-
+    def _ask_person(self, person: Person, question: _Question) -> PersonAnswer:
         watch = Watch(
             is_open=lambda: question.is_open,
             is_finished=question.completed.is_set,
@@ -227,7 +233,7 @@ class HandlerAsker:
             limit_ms=self._timeout_ms or None,
             on_shown=question.shown,
         )
-        return ask_on_terminal(self._open_browser, question.request, watch)
+        return person.ask_in_turn(question.request, watch)
 
 
 class _Question:
