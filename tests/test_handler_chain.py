@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gopher_mcp_python import (
+    AgentError,
     ElicitationPolicy,
     GopherAgent,
     GopherAgentElicitationOptions,
@@ -35,7 +36,8 @@ EVERYTHING = PersonAnswer("decline", whole_server="session")
 
 
 def page(server: str | None = "mail", number: int = 1) -> GopherAgentElicitationRequest:
-    return GopherAgentElicitationRequest("url", f"e{number}", "Sign in.", "https://a.example/?code=s3cret", server=server)
+    url = "https://a.example/?code=s3cret"
+    return GopherAgentElicitationRequest("url", f"e{number}", "Sign in.", url, server=server)
 
 
 def form(server: str | None = "mail") -> GopherAgentElicitationRequest:
@@ -250,20 +252,23 @@ def test_an_answer_shows_no_content() -> None:
 # ---- threads that are held -------------------------------------------------------------------------------------------
 
 
-def test_a_thread_is_occupied_while_it_waits_for_a_run() -> None:
+def test_a_thread_is_occupied_as_long_as_a_call_holds_it() -> None:
     me = threading.get_ident()
-    seen = []
-
-    def handler(request: GopherAgentElicitationRequest) -> str:
-        seen.append(is_occupied(me))
-        return "accept"
-
     with occupying():
         with occupying():
             pass
         assert is_occupied(me)
     assert not is_occupied(me)
-    config = {"servers": [{"name": "none", "url": "http://127.0.0.1:9/mcp"}]}
-    with pytest.raises(Exception, match=r"."):
-        GopherAgent.create_with_server_config("DirectProvider", "none", str(config), {"elicitation": {"handler": handler}})
-    assert not is_occupied(me)
+
+
+def test_making_an_agent_occupies_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def make(*_: object) -> None:
+        seen.append(is_occupied(threading.get_ident()))
+        raise AgentError("no")
+
+    monkeypatch.setattr("gopher_mcp_python.agent.make", make)
+    with pytest.raises(AgentError):
+        GopherAgent.create_with_url("DirectProvider", "none", "http://127.0.0.1:9/mcp")
+    assert seen == [True]

@@ -99,7 +99,7 @@ class ElicitationPolicy:
         go: GopherAgentElicitationOptions(handler=...), McpToolset(elicitation_handler=...), elicitation_callback(...).
 
         Args:
-            handler: a sync or async function of the request; "cancel" or "decline"; None: the prompt of the terminal.
+            handler: a sync or async function of the request; "cancel" or "decline"; None: the default one.
             name: of the server, where this handler is for one only; None: what the request says.
             server: which server it is, as in `servers`, where this handler is for one only.
 
