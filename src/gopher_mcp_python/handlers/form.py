@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ..forms import MISSING, Field, Form, FormContentError, Option, read_form
-from .form_texts import advice_of, hint_of, labels_of, shown
+from .form_texts import advice_of, hint_of, labels_of, shown, typed
 
 __all__ = ["Entry", "FormModel", "State"]
 
@@ -76,6 +76,19 @@ class Entry:
     def text(self) -> str:
         """The value for people: titles of options, yes or no, the text itself. "" when left out. To be escaped."""
         return "" if self.value is MISSING else shown(self.field, self.value)
+
+    @property
+    def typed(self) -> str:
+        """The value as text to be edited further; in a list without options, items are quoted where `set_text` would
+        read them otherwise. "" when left out. To be escaped."""
+        return "" if self.value is MISSING else typed(self.field, self.value)
+
+    @property
+    def can_be_empty(self) -> bool:
+        """Whether an empty text or list is an answer of its own, beside leaving the field out."""
+        if self.field.kind not in ("string", "choices"):
+            return False
+        return self.field.check("" if self.field.kind == "string" else []) is None
 
     @property
     def changed(self) -> bool:

@@ -12,7 +12,9 @@ from ..display import safe_line
 from ..forms import Field, numbers
 from ..forms.fields import label_of
 
-__all__ = ["advice_of", "hint_of", "labels_of", "shown"]
+__all__ = ["NO_SECRETS", "advice_of", "hint_of", "labels_of", "secret_warning", "shown", "typed", "what_is_asked"]
+
+NO_SECRETS = "Never give a password, a key or other credentials in a form."
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_\- .][A-Za-z0-9]+)*\Z")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -114,6 +116,28 @@ def shown(field: Field, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value if isinstance(value, str) else numbers.plain(value)
+
+
+def typed(field: Field, value: Any) -> str:
+    """A value as a person would type it; see `Entry.typed`."""
+    if field.kind == "choices" and not field.options:
+        return ", ".join(_quoted(item) if re.search(r'[,"\\]|^\s|\s$|^$', item) else item for item in value)
+    return shown(field, value)
+
+
+def _quoted(item: str) -> str:
+    return '"' + re.sub(r'(["\\])', r"\\\1", item) + '"'
+
+
+def what_is_asked(count: int) -> str:
+    """What a form of so many fields asks a person to do: "... asks you to fill in 3 fields"."""
+    return f"fill in {count} {'field' if count == 1 else 'fields'}" if count else "confirm this"
+
+
+def secret_warning(field: Field) -> str:
+    """What to tell about a field that looks like a secret."""
+    advice = "decline" if field.required else "leave it out"
+    return f"this looks like a secret, which a form must not ask for. If it is one, {advice}."
 
 
 def advice_of(field: Field, value: Any, rule: str) -> str:

@@ -12,26 +12,27 @@ from collections.abc import Iterator
 from ..display import quoted_block, safe_line
 from ..forms import MISSING
 from .form import Entry, FormModel
+from .form_texts import NO_SECRETS, secret_warning, what_is_asked
 
 __all__ = ["OPTIONS_AT_ONCE", "heading", "introduction", "options", "prompt", "review"]
 
 OPTIONS_AT_ONCE = 30
-_RULES = (
-    "Never give a password, a key or other credentials in a form.",
+_TYPING = (
     'Enter takes what is in [brackets], or leaves an optional field out; "" is an empty text. Some words mean more: '
     '"back" goes to the field before, "skip" leaves a field out, "cancel" cancels, "decline" declines. To answer with '
-    "such a word, put it in quotes.",
+    "such a word, put it in quotes."
 )
 
 
-def introduction(asker: str, message: str, model: FormModel) -> str:
-    """Who asks for what, and how to answer."""
+def introduction(asker: str, message: str, model: FormModel, *more: str, can_answer: bool = True) -> str:
+    """Who asks for what and, where that is possible, how to answer; `more` are further sentences about that."""
     count = len(model.entries)
-    what = f"fill in {count} {'field' if count == 1 else 'fields'}" if count else "confirm this"
-    lines = ["", _wrapped(f"{asker} asks you to {what}.")]
+    lines = ["", _wrapped(f"{asker} asks you to {what_is_asked(count)}.")]
     texts = (message, model.form.title or "", model.form.description or "")
     lines += [quoted_block(text) for text in texts if text.strip()]
-    lines += [_wrapped(rule) for rule in (_RULES if count else ())]
+    lines += [_wrapped(NO_SECRETS)] if count else []
+    if can_answer:
+        lines += [_wrapped(rule) for rule in ((_TYPING, *more) if count else more) if rule]
     return "\n".join([*lines, ""])
 
 
@@ -48,9 +49,8 @@ def heading(entry: Entry, number: int, count: int) -> str:
     if entry.hint:
         lines.append(f"  {entry.hint}")
     if entry.is_secret_named:
-        advice = "decline" if entry.required else "leave it out"
-        warning = f"WARNING: this looks like a secret, which a form must not ask for. If it is one, {advice}."
-        lines.append(_wrapped(f"{warning} What you type here is not shown.", "  "))
+        warning = f"WARNING: {secret_warning(entry.field)} What you type here is not shown."
+        lines.append(_wrapped(warning, "  "))
     return "\n".join([*lines, ""])
 
 

@@ -1,0 +1,339 @@
+"""The window that answers what an MCP server asks of a person: a form to fill in, or a page to open.
+
+Three answers exist, and they are not interchangeable: accept gives the values, decline says no while the call goes on,
+cancel leaves without an answer. Closing the window is a cancel, never consent.
+
+    dialog = McpElicitationDialog("files.example.com", params)
+    dialog.answered.connect(lambda action: send(dialog.to_result()))
+    dialog.show()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Union
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QComboBox, QDialog, QLineEdit, QPushButton, QRadioButton, QVBoxLayout, QWidget
+
+from ...errors import UnsafeUrlError
+from ...forms import FormSchemaError
+from ...weburl import parse_web_url
+from ..dialogue import duration
+from ..form import FormModel
+from ..form_texts import what_is_asked
+from ..prompts import CANCELLED, PersonAnswer
+from .asked import Asked
+from .blocks import TextBlock
+from .field_row import FieldRow
+from .form_view import FormView, ScrollBody
+from .frame import Footer, Header
+from .style import ToneLabel, retone
+from .url_view import Opener, UrlView
+
+__all__ = ["ElicitValue", "McpElicitationDialog"]
+
+#: What one answered field may carry, as the protocol's content has it.
+ElicitValue = Union[str, int, float, bool, list[str], None]
+_HINT_FOR = 6000  # milliseconds in which a second Esc counts
+_ESCAPE_HINT = "Press Esc again to cancel; what you filled in is lost then."
+_COLUMNS = 88  # average characters of a window's width
+_SUMMED_UP = 5  # problems in the summary
+_NOTHING = frozenset((Qt.Key.Key_Return, Qt.Key.Key_Enter))
+
+
+class McpElicitationDialog(QDialog):
+    """Asks a person what one MCP server wants to know.
+
+    `answered` is emitted once, with "accept", "decline" or "cancel". Show the dialog with `show()`; nothing has to wait
+    for it. All texts of the server are shown as plain text.
+    """
+
+    answered = Signal(str)
+
+    def __init__(
+        self,
+        server_id: str,
+        params: Any,
+        parent: QWidget | None = None,
+        *,
+        tool: str | None = None,
+        lasting: Sequence[Literal["session", "always"]] = (),
+        opener: Opener | None = None,
+    ) -> None:
+        """
+        Args:
+            server_id: the server that asks.
+            params: the MCP SDK's ElicitRequestFormParams or ElicitRequestURLParams (1.x or 2.x), or a
+                GopherAgentElicitationRequest.
+            parent: the window that it belongs to.
+            tool: the tool in whose call it is asked.
+            lasting: how long "decline everything from this server" can be chosen for; empty: it is not offered.
+            opener: opens a page in place of the browser, on this thread; returns whether it worked.
+
+        Raises:
+            TypeError: `params` is neither.
+        """
+        super().__init__(parent)
+        self._asked = Asked.of(server_id, params, tool)
+        self._answer: PersonAnswer | None = None
+        self._model: FormModel | None = None
+        self._summed_up: list[FieldRow] = []
+        self._view: FormView | UrlView | None = None
+        self.setModal(False)
+        self.setSizeGripEnabled(True)
+        self.setWindowTitle(f"Request from {self._asked.asker}")
+        self._hint_timer = QTimer(self, singleShot=True, interval=_HINT_FOR)
+        self._hint_timer.timeout.connect(self._forget_escape)
+        body = self._made_body(opener)
+        self._header = Header(self._sentence(), self._texts(), is_url=self.is_url_request, screen=self.screen())
+        self._footer = Footer(self._send_word(), self._pressed)
+        if lasting:
+            self._footer.offer_decline_all(self._asked.asker, lasting, self._decline_all)
+        column = QVBoxLayout(self)
+        column.addWidget(self._header)
+        column.addWidget(body, 1)
+        column.addWidget(self._footer)
+        self._lay_out(column, body)
+
+    # ---- the answer ------------------------------------------------------------------------------------------------
+
+    @property
+    def action(self) -> str:
+        """"accept", "decline" or "cancel"; "cancel" while there is no answer."""
+        return self.answer.action
+
+    @property
+    def content(self) -> dict[str, ElicitValue]:
+        """What the person gave; empty unless a form was accepted."""
+        return dict(self.answer.content or {})
+
+    @property
+    def is_url_request(self) -> bool:
+        """Whether the server asks to open a page."""
+        return self._asked.is_url
+
+    @property
+    def answer(self) -> PersonAnswer:
+        """The answer with all that the person chose; a cancel while there is none."""
+        return self._answer or CANCELLED
+
+    @property
+    def is_answered(self) -> bool:
+        return self._answer is not None
+
+    def to_result(self) -> Any:
+        """The answer as an `ElicitResult` of the SDK that the parameters are of. There is content only when a form was
+        accepted: what a person does on a page stays there."""
+        return self._asked.result(self.action, self.answer.content if self.action == "accept" else None)
+
+    def withdraw(self, why: Literal["withdrawn", "timeout", "finished"]) -> None:
+        """Closes the window because no answer is wanted any more: a cancel, unless there is an answer already. A page
+        that the server calls "finished" is accepted."""
+        self._finish(PersonAnswer("accept") if why == "finished" and self.is_url_request else CANCELLED)
+
+    def set_time_left(self, seconds: float | None) -> None:
+        """Shows how long an answer will be taken (seconds); None: no limit."""
+        self._footer.show_time("" if seconds is None else f"Time left: {duration(max(0.0, seconds))}.")
+
+    def _finish(self, answer: PersonAnswer) -> None:
+        """The one way to an answer."""
+        if self._answer is not None:
+            return
+        self._answer = answer
+        self._hint_timer.stop()
+        if self._view is not None:
+            self._view.stop()
+        accepted = QDialog.DialogCode.Accepted if answer.action == "accept" else QDialog.DialogCode.Rejected
+        super().done(accepted.value)
+        self.answered.emit(answer.action)
+
+    # ---- how it is made --------------------------------------------------------------------------------------------
+
+    def _made_body(self, opener: Opener | None) -> QWidget:
+        if self.is_url_request:
+            return self._url_body(opener)
+        if self._asked.mode != "form":
+            return self._refused("This kind of request is not known", "")
+        try:
+            schema = self._asked.schema
+            model = FormModel(schema if schema is not None else {"type": "null"})
+        except FormSchemaError as error:
+            return self._refused(f"The form can't be shown: {error}", "")
+        self._model = model
+        if not model.entries:
+            return QWidget()
+        self._view = FormView(model, self._row_changed)
+        return self._view
+
+    def _url_body(self, opener: Opener | None) -> QWidget:
+        try:
+            page = parse_web_url(self._asked.url)
+        except UnsafeUrlError as reason:
+            return self._refused(f"The page was refused: {reason}", self._asked.url[:500])
+        self._view = UrlView(page, opener)
+        return self._view
+
+    def _refused(self, why: str, text: str) -> QWidget:
+        """What is shown in place of what can't be answered."""
+        body = ScrollBody()
+        body.column.addWidget(ToneLabel(f"{why}. You can only decline or cancel.", "error", bold=True))
+        if text:
+            block = TextBlock(text, name="The refused URL", most=4, fixed_width=True)
+            block.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
+            body.column.addWidget(block)
+        body.column.addStretch(1)
+        return body
+
+    def _sentence(self) -> str:
+        asker = self._asked.asker
+        if self.is_url_request:
+            return f"{asker} asks you to open a page in your browser."
+        if self._model is None:
+            return f"{asker} asks you something."
+        return f"{asker} asks you to {what_is_asked(len(self._model.entries))}."
+
+    def _texts(self) -> list[str]:
+        form = None if self._model is None else self._model.form
+        return [self._asked.message, (form and form.title) or "", (form and form.description) or ""]
+
+    def _send_word(self) -> str | None:
+        if isinstance(self._view, UrlView):
+            return "I &finished"
+        if self._model is None:
+            return None
+        return "&Send" if self._model.entries else "&Agree"
+
+    def _lay_out(self, column: QVBoxLayout, body: QWidget) -> None:
+        for keys in ("Ctrl+Return", "Ctrl+Enter"):
+            QShortcut(QKeySequence(keys), self, lambda: self._pressed("send"))
+        if self._footer.send is not None:
+            self._footer.send.setToolTip("Ctrl+Enter")
+        retone(self)
+        room = self.screen().availableGeometry().size()
+        width = min(self.fontMetrics().averageCharWidth() * _COLUMNS, int(room.width() * 0.95))
+        margins = column.contentsMargins()
+        inner = width - margins.left() - margins.right()
+        rest = column.totalHeightForWidth(width) - body.sizeHint().height()
+        wanted = rest + (body.height_at(inner) if isinstance(body, ScrollBody) else body.sizeHint().height())
+        self.resize(width, min(max(wanted, 200), int(room.height() * 0.88)))
+        if self._view is not None:
+            self._view.begin()
+        elif self._header.message is not None:
+            self._header.message.setFocus()
+
+    # ---- what a person does ----------------------------------------------------------------------------------------
+
+    def _pressed(self, what: str) -> None:
+        if what == "send":
+            self._send()
+        else:
+            self._finish(PersonAnswer(what))
+
+    def _decline_all(self, how_long: Literal["session", "always"]) -> None:
+        self._finish(PersonAnswer("decline", whole_server=how_long))
+
+    def _send(self) -> None:
+        if self._footer.send is None:
+            return
+        if self._model is None:
+            self._finish(PersonAnswer("accept"))
+            return
+        rules, general = self._model.problems()
+        if not rules and not general:
+            self._finish(PersonAnswer("accept", self._model.content()))
+        else:
+            self._show_problems(rules, general)
+
+    def _show_problems(self, rules: dict[str, str], general: list[str]) -> None:
+        for row in self._summed_up:
+            row.refresh()
+        self._summed_up = []
+        if isinstance(self._view, FormView):
+            for name, problem in rules.items():
+                row = self._view.row(name)
+                row.judge()
+                row.refresh(problem)
+                self._summed_up.append(row)
+        assert self._model is not None
+        sentences = [*(f"{self._model[name].label} {rule}." for name, rule in rules.items()), *_ended(general)]
+        self._footer.show_summary(_summary(sentences))
+        if self._summed_up and isinstance(self._view, FormView):
+            self._view.show_row(self._summed_up[0])
+
+    def _row_changed(self, row: FieldRow) -> None:
+        self._forget_escape()
+        if self._footer.summary.isHidden():
+            return
+        problems = {one: problem for one in self._summed_up if (problem := one.entry.check()) is not None}
+        sentences = [f"{one.entry.label} {problem}." for one, problem in problems.items()]
+        self._footer.show_summary(_summary(sentences))
+
+    def _forget_escape(self) -> None:
+        self._hint_timer.stop()
+        self._footer.show_hint("")
+
+    def _escape(self) -> None:
+        """One Esc does not throw away what somebody filled in; a second one, while the hint is there, does."""
+        if self._model is None or not self._model.changed or not self._footer.hint.isHidden():
+            self._finish(CANCELLED)
+            return
+        self._footer.show_hint(_ESCAPE_HINT)
+        self._hint_timer.start()
+
+    def _go_on(self) -> None:
+        """Enter: on a button it presses it, in a line it goes to the next field, and it never sends from there."""
+        focus = self.focusWidget()
+        if isinstance(focus, QPushButton):
+            focus.click()
+        elif isinstance(focus, (QLineEdit, QComboBox, QRadioButton)) and isinstance(self._view, FormView):
+            following = self._view.next_stop(focus) or self._footer.send
+            if following is not None:
+                following.setFocus(Qt.FocusReason.TabFocusReason)
+                self._view.ensureWidgetVisible(following, 0, 40)
+
+    # ---- what Qt tells ---------------------------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Cancel):
+            self._escape()
+        elif event.key() in _NOTHING:
+            if not event.isAutoRepeat():
+                self._go_on()
+        else:
+            super().keyPressEvent(event)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Closing the window is a cancel, whatever was filled in."""
+        self._finish(CANCELLED)
+        event.accept()
+
+    def done(self, result: int) -> None:
+        """Whatever ends the dialog from outside is a cancel, never consent."""
+        if self._answer is None:
+            self._finish(CANCELLED)
+        else:
+            super().done(result)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if isinstance(self._view, FormView):
+            self._view.make_the_rest()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.ApplicationPaletteChange):
+            retone(self)
+
+
+def _summary(sentences: list[str]) -> str:
+    if not sentences:
+        return ""
+    more = len(sentences) - _SUMMED_UP
+    said = [f"It can't be sent yet. {sentences[0]}", *sentences[1:_SUMMED_UP]]
+    return "\n".join([*said, f"... and {more} more."] if more > 0 else said)
+
+
+def _ended(sentences: list[str]) -> list[str]:
+    return [f"{sentence}." for sentence in sentences]
