@@ -20,8 +20,9 @@ from .elicitation import (
     normalize_elicitation_options,
 )
 from .elicitor import Elicitor, Pending, fixed_action_of
-from .handlers.prompts import PersonAnswer, PersonPrompt
+from .handlers.prompts import PersonPrompt
 from .handlers.terminal import ReadLine, UrlPrompt
+from .handlers.terminal_prompt import TerminalPrompt
 from .handlers.watch import Watch
 from .redaction import redact_url
 
@@ -61,25 +62,7 @@ def default_prompt(open_browser: Any) -> UrlPrompt:
 
 def terminal_prompt(open_browser: Any) -> PersonPrompt:
     """The person at this process's terminal, with this module's opener and source of lines, whatever they are now."""
-    return _Terminal(open_browser)
-
-
-class _Terminal:
-
-    name = "terminal"
-
-    def __init__(self, open_browser: Any) -> None:
-        self._open_browser = open_browser
-
-    def unusable(self) -> str | None:
-        return None
-
-    def ask(self, request: GopherAgentElicitationRequest, watch: Watch) -> PersonAnswer:
-        if request.mode == "form":
-            from .handlers.terminal_form import FormPrompt
-
-            return PersonAnswer(*FormPrompt(_read_line).ask(request, watch))
-        return PersonAnswer(default_prompt(self._open_browser).ask(request, watch))
+    return TerminalPrompt(open_browser, _open_page, _read_line)
 
 
 def ask_on_terminal(

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from .console import NO_ANSWER, Console, End, StderrConsole, ended, pause_for, write_stderr
 from .watch import Watch
 
-__all__ = ["PosixConsole", "attributes_of", "open_terminal", "set_attributes"]
+__all__ = ["PosixConsole", "attributes_of", "find_terminal", "open_terminal", "readable", "set_attributes"]
 
 _LINE_MODE = termios.ICANON | termios.ECHO | termios.ISIG
 _INPUT, _OUTPUT, _LOCAL = 0, 1, 3  # places in the list of termios.tcgetattr
@@ -26,7 +26,7 @@ def open_terminal(*, keys: bool = False) -> Iterator[Console]:
     """The person's terminal, or a console that says why there is none. Closes and restores at the end.
 
     `keys`: lines may be longer than a terminal's own, and secret (console_keys.py)."""
-    found = _find()
+    found = find_terminal()
     if isinstance(found, str):
         yield StderrConsole(found)
         return
@@ -54,11 +54,11 @@ class PosixConsole:
         self._descriptor = descriptor
         self._partial = b""
         # Where stderr is a terminal it is this one; where it is not, the person would see nothing of the prompt.
-        self._also_here = not _stream_is_terminal(sys.stderr)
+        self.is_elsewhere = not _stream_is_terminal(sys.stderr)
 
     def write(self, text: str) -> bool:
         shown = write_stderr(text)
-        if not self._also_here:
+        if not self.is_elsewhere:
             return shown
         data = text.encode("utf-8", "backslashreplace")
         try:
@@ -78,7 +78,7 @@ class PosixConsole:
             if until is not None and time.monotonic() >= until:
                 return None
             looked_at = [self._descriptor] if watch.wakes is None else [self._descriptor, watch.wakes]
-            if self._descriptor not in _readable(looked_at, pause_for(watch, until)):
+            if self._descriptor not in readable(looked_at, pause_for(watch, until)):
                 continue
             line = self._read()
             if line is not None:
@@ -126,7 +126,7 @@ class PosixConsole:
         return line.decode("utf-8", "replace").rstrip("\r\n")
 
 
-def _readable(descriptors: list[int], seconds: float) -> list[int]:
+def readable(descriptors: list[int], seconds: float) -> list[int]:
     try:
         return select.select(descriptors, [], [], seconds)[0]
     except ValueError:  # above 1,023, which select can't do; poll can't do terminals everywhere
@@ -136,7 +136,7 @@ def _readable(descriptors: list[int], seconds: float) -> list[int]:
         return [descriptor for descriptor, _ in poll.poll(seconds * 1000)]
 
 
-def _find() -> int | str:
+def find_terminal() -> int | str:
     """A descriptor of the terminal that is ours to close, or the reason why there is none."""
     if _stream_is_terminal(sys.stdin):
         descriptor = _reopened(sys.stdin.fileno())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Literal
 
 from ..display import safe_line
 from ..weburl import WebUrl
@@ -10,9 +11,11 @@ from .console import Console, End
 from .watch import Watch
 
 __all__ = [
-    "CANCEL", "DECLINE", "ENDINGS", "OPEN_NOW", "duration", "next_line", "nobody", "opening", "page_lines", "time_left",
+    "CANCEL", "DECLINE", "ENDINGS", "OPEN_NOW", "WHOLE_SERVER", "duration", "lasting_words", "next_line", "nobody",
+    "opening", "page_lines", "time_left", "whole_server_of",
 ]  # fmt: skip
 
+Lasting = Literal["session", "always"]
 CANCEL = frozenset(("cancel", "c", "q", "quit", "exit", "abort"))
 DECLINE = frozenset(("decline", "n", "no"))
 ENDINGS = {
@@ -23,7 +26,26 @@ ENDINGS = {
     "lost": "\nThe terminal was closed: cancelled.\n",
 }
 OPEN_NOW = 'Open it in your browser now? Enter opens it, "n" does not, "cancel" cancels: '
+#: What is said after a person has declined everything of a server.
+WHOLE_SERVER = {
+    "session": "Everything that this server asks is declined for this session.",
+    "always": "Everything that this server asks is declined from now on.",
+}
+_WORDS: dict[str, Lasting] = {"decline all": "session", "decline always": "always"}
 _REMIND_AT = (60.0, 30.0, 10.0)  # seconds left
+
+
+def whole_server_of(word: str, watch: Watch) -> Lasting | None:
+    """How long everything of this server is to be declined, where a word (lower-case) says so and that is offered."""
+    lasting = _WORDS.get(" ".join(word.split()))
+    return lasting if lasting in watch.lasting else None
+
+
+def lasting_words(watch: Watch) -> str:
+    """Which words decline everything of a server, a sentence; empty where that is not offered."""
+    meanings = {"session": "for this session", "always": "for good"}
+    offered = [f'"{word}" {meanings[lasting]}' for word, lasting in _WORDS.items() if lasting in watch.lasting]
+    return f"To decline everything that this server asks: {', '.join(offered)}." if offered else ""
 
 
 def page_lines(page: WebUrl) -> list[str]:

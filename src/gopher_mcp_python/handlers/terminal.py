@@ -15,6 +15,7 @@ from ..errors import UnsafeUrlError
 from ..weburl import WebUrl, parse_web_url
 from . import dialogue
 from .console import Console, End, open_console
+from .prompts import CANCELLED, DECLINED, PersonAnswer
 from .turns import TERMINAL
 from .watch import Watch
 
@@ -31,6 +32,7 @@ ReadLine = Callable[["int | None"], "str | None"]
 Turn = Callable[[Watch], "AbstractContextManager[Console | None]"]  # a console of somewhere else, once it is free
 
 _ACCEPT = frozenset(("", "done", "finished", "ok", "y", "yes", "continue"))
+_OPEN = frozenset(("open", "o"))
 _MOST_RETRIES = 10  # lines that are no answer; a person gives up sooner, a script must not go on for ever
 
 
@@ -53,11 +55,19 @@ class UrlPrompt:
         self._turn = turn or (lambda watch: turn_at_terminal(watch, read_line))
 
     def ask(self, request: GopherAgentElicitationRequest, watch: Watch) -> str:
-        """The person's answer: "accept", "decline" or "cancel". KeyboardInterrupt passes, for the caller to cancel."""
+        """The action of `answer`: "accept", "decline" or "cancel"."""
+        return self.answer(request, watch).action
+
+    def answer(self, request: GopherAgentElicitationRequest, watch: Watch) -> PersonAnswer:
+        """The person's answer. KeyboardInterrupt passes, for the caller to cancel."""
         if request.mode != "url" or not request.url:
-            return "decline"
+            return DECLINED
         with self._turn(watch) as console:
-            return "cancel" if console is None else _Dialogue(self, console, request, watch).run()
+            if console is None:
+                return CANCELLED
+            dialog = _Dialogue(self, console, request, watch)
+            action = dialog.run()
+            return PersonAnswer(action, whole_server=dialog.whole_server if action == "decline" else None)
 
     def wait_only(self, watch: Watch) -> str:
         """Only the question whether the person has finished, without a request."""
@@ -114,6 +124,8 @@ class _Dialogue:
         self._message = (request and request.message) or ""
         self._url = (request and request.url) or ""
         self._watch = watch
+        self._page: WebUrl | None = None
+        self.whole_server: dialogue.Lasting | None = None  # everything of this server is to be declined
 
     def run(self) -> str:
         try:
@@ -121,6 +133,7 @@ class _Dialogue:
         except UnsafeUrlError as reason:
             self._refuse(reason)
             return "decline"
+        self._page = page
         shown = self._console.write(self._introduction(page))
         self._watch.on_shown()
         if not self._console.can_read:
@@ -134,8 +147,19 @@ class _Dialogue:
         """The question whether the person has finished."""
         if not self._console.can_read:
             return self._nobody()
-        self._console.write(f"{INSTRUCTION}\n{dialogue.time_left(self._watch)}")
+        lines = (INSTRUCTION, *self._more_words())
+        self._console.write("".join(f"{line}\n" for line in lines) + dialogue.time_left(self._watch))
         return self._answer(self._wait(), "continue when you have finished in the browser")
+
+    def _more_words(self) -> Iterator[str]:
+        if self._can_open:
+            yield '"open" opens the page again, "decline" says no.'
+        if self._page is not None and (words := dialogue.lasting_words(self._watch)):
+            yield words
+
+    @property
+    def _can_open(self) -> bool:
+        return self._page is not None and self._prompt.opens
 
     def _nobody(self) -> str:
         self._console.write(dialogue.nobody(self._console))
@@ -161,7 +185,7 @@ class _Dialogue:
             self._console.write(dialogue.OPEN_NOW)
             line = self._wait()
             answer = "decline" if line in ("n", "no") else self._answer(line, "open the page")
-            if isinstance(line, End) or answer == "cancel":
+            if isinstance(line, End) or answer == "cancel" or self.whole_server is not None:
                 return False, answer
             if answer == "decline":
                 return False, None
@@ -184,13 +208,22 @@ class _Dialogue:
                 return self._ended(line)
             if line in dialogue.CANCEL:
                 return "cancel"
-            if line in dialogue.DECLINE:
+            if self._declines(line):
                 return "decline"
             if line in _ACCEPT:
                 return "accept"
+            if line in _OPEN and self._page is not None and self._prompt.opens:
+                self._opened(self._page)
+                line = self._wait()
+                continue
             self._console.write(f'That is no answer. Press Enter to {what}, or type "cancel" and press Enter.\n')
             line = self._wait()
         return "cancel"
+
+    def _declines(self, line: str) -> bool:
+        if self._page is not None:
+            self.whole_server = dialogue.whole_server_of(line, self._watch)
+        return line in dialogue.DECLINE or self.whole_server is not None
 
     def _ended(self, end: End) -> str:
         self._console.write(dialogue.ENDINGS[end.why])

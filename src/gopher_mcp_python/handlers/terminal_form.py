@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import dialogue, terminal_texts
 from .console import Console, End
+from .prompts import CANCELLED, DECLINED, PersonAnswer
 from .terminal import ReadLine, Turn, asker_of, turn_at_terminal
 from .watch import Watch
 
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
     from ..elicitation import GopherAgentElicitationRequest
     from .form import Entry, FormModel
 
-__all__ = ["FormAnswer", "FormPrompt"]
+__all__ = ["FormAnswer", "FormPrompt", "ask_on", "model_of"]
 
 FormAnswer = tuple[str, "dict[str, Any] | None"]  # the action, and what an accepted form sends
 
 _SEND = frozenset(("", "y", "yes", "ok", "send"))
 _YES = frozenset(("y", "yes"))
 _MOST_RETRIES = 20  # for one field; a person gives up sooner, a script must not go on for ever
-_QUOTED_WORD = re.compile(r'"("*(?:back|skip|cancel|decline|none)"*)"', re.IGNORECASE)
+_QUOTED_WORD = re.compile(r'"("*(?:back|skip|cancel|decline(?: all| always)?|none)"*)"', re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _REVIEW = 'Enter sends them, a number changes that field, "back", "cancel", "decline": '
 _LONGEST = 1024 if sys.platform == "darwin" else 4095  # bytes of a line; a terminal drops what comes after them
@@ -41,25 +42,42 @@ class FormPrompt:
         self._turn = turn or (lambda watch: turn_at_terminal(watch, read_line))
 
     def ask(self, request: GopherAgentElicitationRequest, watch: Watch) -> FormAnswer:
-        """The person's answer: "accept" with the content, "decline" or "cancel". "decline" without asking for what is
-        no form. KeyboardInterrupt passes, for the caller to cancel."""
-        from ..forms import FormSchemaError
-        from .form import FormModel
+        """The action and the content of `answer`."""
+        answer = self.answer(request, watch)
+        return answer.action, None if answer.content is None else dict(answer.content)
 
-        try:
-            model = FormModel(request.requested_schema if request.requested_schema is not None else {"type": "null"})
-        except FormSchemaError:
-            return "decline", None
+    def answer(self, request: GopherAgentElicitationRequest, watch: Watch) -> PersonAnswer:
+        """The person's answer; "decline" without asking for what is no form. KeyboardInterrupt passes, for the caller
+        to cancel."""
+        model = model_of(request)
+        if model is None:
+            return DECLINED
         with self._turn(watch) as console:
-            return ("cancel", None) if console is None else _Filling(model, console, request, watch).run()
+            return CANCELLED if console is None else ask_on(console, model, request, watch)
+
+
+def model_of(request: GopherAgentElicitationRequest) -> FormModel | None:
+    """The form that a request asks to fill in; None when it can't be read."""
+    from ..forms import FormSchemaError
+    from .form import FormModel
+
+    try:
+        return FormModel(request.requested_schema if request.requested_schema is not None else {"type": "null"})
+    except FormSchemaError:
+        return None
+
+
+def ask_on(console: Console, model: FormModel, request: GopherAgentElicitationRequest, watch: Watch) -> PersonAnswer:
+    """One form on a console whose turn it is."""
+    return _Filling(model, console, request, watch).run()
 
 
 class _Ended(Exception):
     """The person, or something else, has ended it without an answer."""
 
-    def __init__(self, action: str) -> None:
+    def __init__(self, action: str, whole_server: dialogue.Lasting | None = None) -> None:
         super().__init__()
-        self.action = action
+        self.answer = PersonAnswer(action, whole_server=whole_server)
 
 
 class _Filling:
@@ -75,19 +93,20 @@ class _Filling:
         self._watch = watch
         self._lines_left = _MOST_RETRIES * (len(model.entries) + 10)
 
-    def run(self) -> FormAnswer:
-        text = terminal_texts.introduction(self._asker, self._message, self._model)
+    def run(self) -> PersonAnswer:
+        can_answer, words = self._console.can_read, dialogue.lasting_words(self._watch)
+        text = terminal_texts.introduction(self._asker, self._message, self._model, words, can_answer=can_answer)
         shown = self._console.write(text + dialogue.time_left(self._watch))
         self._watch.on_shown()
-        if not self._console.can_read:
+        if not can_answer:
             self._console.write(dialogue.nobody(self._console))
-            return "cancel", None
+            return CANCELLED
         try:
             if not shown:
                 raise _Ended("cancel")
-            return "accept", self._filled_in() if self._model.entries else self._confirmed()
+            return PersonAnswer("accept", self._filled_in() if self._model.entries else self._confirmed())
         except _Ended as ended:
-            return ended.action, None
+            return ended.answer
 
     # ---- the fields ------------------------------------------------------------------------------------------------
 
@@ -183,6 +202,8 @@ class _Filling:
         word = line.strip().casefold()
         if word in ("cancel", "decline"):
             raise _Ended(word)
+        if (lasting := dialogue.whole_server_of(word, self._watch)) is not None:
+            raise _Ended("decline", lasting)
         return line
 
     def _end_by(self, word: str) -> None:

@@ -1,0 +1,158 @@
+"""The views in which a person decides: the review before sending, the question of an empty form, other answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...forms import MISSING
+from ..form import FormModel
+from ..prompts import CANCELLED, DECLINED, PersonAnswer
+from .filling import state_of
+from .keys import Key
+from .look import Drawing, Line, Look
+from .views import Keys, scrolled
+
+__all__ = ["Confirming", "Leaving", "Reviewing", "refusals"]
+
+Decide = Callable[[PersonAnswer], None]
+_STATE = 9
+_MOST_VALUE = 200  # characters; that a longer one is longer is said
+
+
+class Reviewing:
+    """All answers as they will be sent. Only an Enter that comes alone sends them: a paste may hold one, too."""
+
+    def __init__(self, model: FormModel, send: Callable[[], None], back: Callable[[int | None], None]) -> None:
+        self._model = model
+        self._send = send
+        self._back = back
+        self._first = 0
+        self._rows = 1
+        self.at = -1  # the field that would be changed; none until an arrow is pressed
+
+    def keys(self) -> Keys:
+        return (("Enter", "send"), ("Esc", "back"), ("Up Down", "choose"), ("c", "change"))
+
+    def press(self, key: Key) -> bool:
+        last = len(self._model.entries) - 1
+        steps = {"up": -1, "backtab": -1, "down": 1, "tab": 1, "pageup": 1 - self._rows, "pagedown": self._rows - 1}
+        if key.name in steps:
+            self.at = max(0, min(last, self.at + steps[key.name]))
+        elif key.name in ("home", "end"):
+            self.at = 0 if key.name == "home" else last
+        elif key.name == "enter":
+            if key.alone:
+                self._send()
+        elif key.name in ("escape", "backspace", "left") or key.text == "b":
+            self._back(None)
+        elif key.text == "c":
+            self._back(max(0, self.at))
+        else:
+            return False
+        return True
+
+    def draw(self, look: Look, rows: int) -> Drawing:
+        lines: list[Line] = []
+        places: list[int] = []  # where each field begins
+        for number in range(len(self._model.entries)):
+            places.append(len(lines))
+            lines += self._answer(number, look)
+        self._rows = max(2, rows - 2)
+        if self.at >= 0:
+            end = places[self.at + 1] if self.at + 1 < len(places) else len(lines)
+            self._first = max(min(self._first, places[self.at] - 1), end - self._rows + 1)
+        shown, self._first = scrolled(lines, self._first, max(1, rows - 2), look)
+        title = look.cut("Your answers. Nothing has been sent yet.")
+        return Drawing([(("strong", title),), (), *shown][-rows:])
+
+    def _answer(self, number: int, look: Look) -> list[Line]:
+        entry = self._model.entries[number]
+        state = "not shown" if entry.is_secret_named and entry.value is not MISSING else state_of(entry)
+        text = look.encodable(entry.label)
+        if entry.value is not MISSING and not entry.is_secret_named:
+            text += f": {look.line(entry.text, _MOST_VALUE) or chr(34) * 2}"
+        wrapped = look.wrapped(text, look.columns - _STATE - 3)
+        style = "chosen" if number == self.at else ""
+        begin = look.sign("▸ ", "> ") if number == self.at else "  "
+        of_state = "good" if state == "filled in" else "state"
+        first = (("", begin), (of_state, state.ljust(_STATE + 1)), (style, wrapped[0]))
+        return [first, *((("", " " * (_STATE + 3)), (style, line)) for line in wrapped[1:])]
+
+
+class Confirming:
+    """A form without fields is a question."""
+
+    def __init__(self, decide: Decide, agree: Callable[[], None]) -> None:
+        self._decide = decide
+        self._agree = agree
+
+    def keys(self) -> Keys:
+        return (("y", "yes"), ("n", "no"))
+
+    def press(self, key: Key) -> bool:
+        letter = key.text.casefold() if key.name == "text" and key.alone else ""
+        if letter == "y":
+            self._agree()
+        elif letter == "n":
+            self._decide(DECLINED)
+        else:
+            return False
+        return True
+
+    def draw(self, look: Look, rows: int) -> Drawing:
+        lines: list[Line] = [
+            (), (("strong", "Do you agree?"),), (),
+            (("strong", "  y"), ("", "  yes")), (("strong", "  n"), ("", "  no")),
+        ]  # fmt: skip
+        return Drawing(lines[-rows:] if rows < len(lines) else lines)
+
+
+def refusals(asker: str, lasting: tuple[str, ...]) -> list[tuple[str, str, PersonAnswer]]:
+    """What else a person can answer: key, words, answer."""
+    found = [("d", "Decline this request", DECLINED)]
+    if "session" in lasting:
+        whole = PersonAnswer("decline", whole_server="session")
+        found.append(("a", f"Decline everything from {asker} for this session", whole))
+    if "always" in lasting:
+        found.append(("w", f"Decline everything from {asker}, always", PersonAnswer("decline", whole_server="always")))
+    return [*found, ("c", "Cancel: close this without an answer", CANCELLED)]
+
+
+class Leaving:
+    """Answers that send nothing."""
+
+    def __init__(self, asker: str, lasting: tuple[str, ...], decide: Decide, back: Callable[[], None]) -> None:
+        self._choices = refusals(asker, lasting)
+        self._decide = decide
+        self._back = back
+        self._at = 0
+
+    def keys(self) -> Keys:
+        return (("Enter", "take"), ("Esc", "back"), ("Up Down", "choose"))
+
+    def press(self, key: Key) -> bool:
+        if key.name in ("up", "down", "tab", "backtab"):
+            step = 1 if key.name in ("down", "tab") else -1
+            self._at = (self._at + step) % len(self._choices)
+        elif key.name in ("escape", "backspace", "left", "c-x"):
+            self._back()
+        elif key.name == "enter" and key.alone:
+            self._decide(self._choices[self._at][2])
+        elif key.name == "text" and key.alone:
+            for letter, _, answer in self._choices:
+                if key.text.casefold() == letter:
+                    self._decide(answer)
+        else:
+            return False
+        return True
+
+    def draw(self, look: Look, rows: int) -> Drawing:
+        lines: list[Line] = [(("strong", "Another answer"),), ()] if rows > 5 else []
+        end = 0
+        for number, (letter, words, _) in enumerate(self._choices):
+            wrapped = look.wrapped(look.encodable(words), look.columns - 6)
+            style = "chosen" if number == self._at else ""
+            lines.append((("strong", f"  {letter}  "), (style, wrapped[0])))
+            lines += [(("", "     "), (style, line)) for line in wrapped[1:]]
+            end = len(lines) if number == self._at else end
+        return Drawing(lines[max(0, end - rows) :][:rows])
