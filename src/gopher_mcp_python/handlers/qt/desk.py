@@ -19,8 +19,7 @@ from PySide6.QtGui import QWindow
 from PySide6.QtWidgets import QApplication
 from shiboken6 import Shiboken
 
-from ...forms import FormSchemaError
-from ..prompts import CANCELLED, DECLINED
+from ..prompts import CANCELLED
 from .case import Case
 from .places import place
 
@@ -126,8 +125,6 @@ class Desk(QObject):
             return
         try:
             self._open(case)
-        except FormSchemaError:  # as on a terminal: what is no form is declined unseen
-            self._settle(case, lambda: case.settle(DECLINED))
         except Exception as error:
             failure = error
             self._settle(case, lambda: case.settle(error=failure))
