@@ -12,6 +12,8 @@ import pytest
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+from tests.qt.dialogs import no_window_left, show, warm_windows  # noqa: F401  # fixtures, after the platform is set
+
 
 @pytest.fixture(scope="session")
 def warm_qt(qapp: object) -> None:

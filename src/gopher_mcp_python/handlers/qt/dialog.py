@@ -23,7 +23,7 @@ from ...weburl import parse_web_url
 from ..dialogue import duration
 from ..form import FormModel
 from ..form_texts import what_is_asked
-from ..prompts import CANCELLED, PersonAnswer
+from ..prompts import CANCELLED, DECLINED, PersonAnswer
 from .asked import Asked
 from .blocks import TextBlock
 from .field_row import FieldRow
@@ -88,9 +88,10 @@ class McpElicitationDialog(QDialog):
         self._hint_timer.timeout.connect(self._forget_escape)
         body = self._made_body(opener)
         self._header = Header(self._sentence(), self._texts(), is_url=self.is_url_request, screen=self.screen())
-        self._footer = Footer(self._send_word(), self._pressed)
+        self._footer = Footer(self._send_word())
         if lasting:
-            self._footer.offer_decline_all(self._asked.asker, lasting, self._decline_all)
+            self._footer.offer_decline_all(self._asked.asker, lasting)
+        self._connect()
         column = QVBoxLayout(self)
         column.addWidget(self._header)
         column.addWidget(body, 1)
@@ -164,7 +165,7 @@ class McpElicitationDialog(QDialog):
         self._model = model
         if not model.entries:
             return QWidget()
-        self._view = FormView(model, self._row_changed)
+        self._view = FormView(model)
         return self._view
 
     def _url_body(self, opener: Opener | None) -> QWidget:
@@ -205,11 +206,20 @@ class McpElicitationDialog(QDialog):
             return None
         return "&Send" if self._model.entries else "&Agree"
 
-    def _lay_out(self, column: QVBoxLayout, body: QWidget) -> None:
+    def _connect(self) -> None:
+        """Bound methods only, which Qt holds weakly: a dialog that nobody holds is gone."""
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
-            QShortcut(QKeySequence(keys), self, lambda: self._pressed("send"))
+            QShortcut(QKeySequence(keys), self).activated.connect(self._send)
         if self._footer.send is not None:
             self._footer.send.setToolTip("Ctrl+Enter")
+            self._footer.send.clicked.connect(self._send)
+        self._footer.decline.clicked.connect(self._decline)
+        self._footer.cancel.clicked.connect(self._cancel)
+        self._footer.declined_all.connect(self._decline_all)
+        if isinstance(self._view, FormView):
+            self._view.changed.connect(self._form_changed)
+
+    def _lay_out(self, column: QVBoxLayout, body: QWidget) -> None:
         retone(self)
         room = self.screen().availableGeometry().size()
         width = min(self.fontMetrics().averageCharWidth() * _COLUMNS, int(room.width() * 0.95))
@@ -225,11 +235,11 @@ class McpElicitationDialog(QDialog):
 
     # ---- what a person does ----------------------------------------------------------------------------------------
 
-    def _pressed(self, what: str) -> None:
-        if what == "send":
-            self._send()
-        else:
-            self._finish(PersonAnswer(what))
+    def _decline(self) -> None:
+        self._finish(DECLINED)
+
+    def _cancel(self) -> None:
+        self._finish(CANCELLED)
 
     def _decline_all(self, how_long: Literal["session", "always"]) -> None:
         self._finish(PersonAnswer("decline", whole_server=how_long))
@@ -262,7 +272,7 @@ class McpElicitationDialog(QDialog):
         if self._summed_up and isinstance(self._view, FormView):
             self._view.show_row(self._summed_up[0])
 
-    def _row_changed(self, row: FieldRow) -> None:
+    def _form_changed(self) -> None:
         self._forget_escape()
         if self._footer.summary.isHidden():
             return

@@ -71,7 +71,7 @@ class LineEditor(Editor):
         self.widget, self.stops = self.line, [self.line]
 
     def load(self) -> None:
-        self.line.setText(_without_lone_surrogates(self.entry.typed))
+        self.line.setText(self.entry.typed)
         self.line.setCursorPosition(0)
         self.line.setPlaceholderText(self._placeholder())
 
@@ -97,7 +97,7 @@ class TextEditor(Editor):
 
     def load(self) -> None:
         with QSignalBlocker(self.box):
-            self.box.setPlainText(_without_lone_surrogates(self.entry.typed))
+            self.box.setPlainText(self.entry.typed)
         self.box.setPlaceholderText(self._placeholder())
 
     def _take(self) -> None:
@@ -193,8 +193,3 @@ def title_of(option: Any) -> str:
 def index_of(entry: Entry, value: Any) -> int:
     """Which option a value is."""
     return [numbers.key(option.value) for option in entry.options].index(numbers.key(value))
-
-
-def _without_lone_surrogates(text: str) -> str:
-    """Qt can't hold halves of characters, and nobody can type them."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -50,7 +50,7 @@ def _is_long(entry: Entry) -> bool:
 class FieldRow(QWidget):
     """One field. `changed` is called after each change that a person made."""
 
-    def __init__(self, entry: Entry, changed: Callable[[FieldRow], None]) -> None:
+    def __init__(self, entry: Entry, changed: Callable[[], None]) -> None:
         super().__init__()
         self.entry = entry
         self._changed = changed
@@ -125,11 +125,12 @@ class FieldRow(QWidget):
     def show_ways(self) -> None:
         """Shows the menu with what can be done with the field; nothing waits for it."""
         menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.aboutToHide.connect(menu.deleteLater)
         for words, holds, way in self._ways():
             action = QAction(words, menu, checkable=True, checked=holds)
-            action.triggered.connect(lambda _=False, way=way: self.take(way))
+            action.setData(way)
             menu.addAction(action)
+        menu.triggered.connect(self._chose)
         if isinstance(self.editor, LineEditor) and self.entry.is_secret_named:
             self._add_showing(menu, self.editor)
         if self.state is not None:
@@ -142,6 +143,10 @@ class FieldRow(QWidget):
         action.toggled.connect(editor.show_typed)
         menu.addAction(action)
 
+    def _chose(self, action: QAction) -> None:
+        if callable(action.data()):
+            self.take(action.data())
+
     def take(self, way: Callable[[], object]) -> None:
         """Does one of the other things with the field."""
         way()
@@ -151,7 +156,7 @@ class FieldRow(QWidget):
     def _edited(self) -> None:
         self._is_judged = True
         self.refresh()
-        self._changed(self)
+        self._changed()
 
     # ---- what it shows ---------------------------------------------------------------------------------------------
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from ..form import FormModel
@@ -45,12 +44,13 @@ class ScrollBody(QScrollArea):
 
 
 class FormView(ScrollBody):
-    """`changed` is called after each change that a person made, with the field's row."""
+    """`changed` is emitted after each change that a person made."""
 
-    def __init__(self, model: FormModel, changed: Callable[[FieldRow], None]) -> None:
+    changed = Signal()
+
+    def __init__(self, model: FormModel) -> None:
         super().__init__()
         self._model = model
-        self._changed = changed
         self._last: QWidget | None = None
         self.rows: list[FieldRow] = []
         self._timer = QTimer(self)
@@ -115,12 +115,14 @@ class FormView(ScrollBody):
         section = QVBoxLayout(holder)
         section.setContentsMargins(0, 0, 0, 0)
         section.setSpacing(_BETWEEN)
-        rows = [FieldRow(entry, self._changed) for entry in self._model.entries[first:end]]
+        rows = [FieldRow(entry, self.changed.emit) for entry in self._model.entries[first:end]]
         for row in rows:
             section.addWidget(row)
         self.rows += rows
         self.column.insertWidget(self.column.count() - 1, holder)
         retone(holder)
+        if self.isVisible():
+            holder.show()  # not only with the next event, so that the keyboard can go there
         for stop in [stop for row in rows for stop in row.stops()]:
             if self._last is not None:
                 QWidget.setTabOrder(self._last, stop)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Literal
 
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QScreen
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
@@ -49,10 +48,13 @@ def _lines_for(widget: QWidget, screen: QScreen | None) -> int:
 
 
 class Footer(QWidget):
-    """Problems, hints, the time, and the buttons. `answers` is called with "send", "decline" or "cancel"; `decline_all`
-    with how long everything of this server is to be declined."""
+    """Problems, hints, the time, and the buttons. `declined_all` says for how long everything of this server is to be
+    declined."""
 
-    def __init__(self, send: str | None, answers: Callable[[str], None]) -> None:
+    declined_all = Signal(str)
+
+    def __init__(self, send: str | None) -> None:
+        """`send`: the word on the button that accepts; None where nothing can be accepted."""
         super().__init__()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -66,41 +68,42 @@ class Footer(QWidget):
         self._row = QHBoxLayout()
         self._row.addStretch(1)
         column.addLayout(self._row)
-        self.send = None if send is None else self._button(send, lambda: answers("send"))
-        self.decline = self._button("&Decline", lambda: answers("decline"))
+        self.send = None if send is None else self._button(send)
+        self.decline = self._button("&Decline")
         self.decline_all: QPushButton | None = None
-        self.cancel = self._button("&Cancel", lambda: answers("cancel"))
+        self.cancel = self._button("&Cancel")
         self.decline.setToolTip("Says no to the server; its call goes on without an answer.")
         self.cancel.setToolTip("Ends the request without an answer. Closing the window does the same.")
+        self._ways: list[tuple[Lasting, str]] = []
 
-    def _button(self, text: str, clicked: Callable[[], None]) -> QPushButton:
+    def _button(self, text: str) -> QPushButton:
         button = QPushButton(text)
         button.setAutoDefault(False)
-        button.clicked.connect(lambda: clicked())
         self._row.addWidget(button)
         return button
 
-    def offer_decline_all(self, server: str, lasting: Sequence[Lasting], chosen: Callable[[Lasting], None]) -> None:
+    def offer_decline_all(self, server: str, lasting: Sequence[Lasting]) -> None:
         """Adds the button for declining everything of this server."""
-        button = QPushButton("Decline &all ...")
-        button.setAutoDefault(False)
-        button.setAccessibleName(f"Decline everything from {server}")
-        self.decline_all = button
-        self._row.insertWidget(self._row.indexOf(self.cancel), button)
-        QWidget.setTabOrder(self.decline, button)
-        button.clicked.connect(lambda: self._show_lasting(server, lasting, chosen))
+        before = f"Decline everything from {safe_line(server, limit=60)}"
+        self._ways = [(how_long, key_safe(f"{before} {_LASTING[how_long]}")) for how_long in lasting]
+        self.decline_all = self._button("Decline &all ...")
+        self.decline_all.setAccessibleName(before)
+        self._row.insertWidget(self._row.indexOf(self.cancel), self.decline_all)
+        QWidget.setTabOrder(self.decline, self.decline_all)
+        self.decline_all.clicked.connect(self._show_ways)
 
-    def _show_lasting(self, server: str, lasting: Sequence[Lasting], chosen: Callable[[Lasting], None]) -> None:
+    def _show_ways(self) -> None:
         """The menu; nothing waits for it."""
         menu = QMenu(self)
-        for how_long in lasting:
-            text = f"Decline everything from {safe_line(server, limit=60)} {_LASTING[how_long]}"
-            action = QAction(key_safe(text), menu)
-            action.triggered.connect(partial(_tell, chosen, how_long))
-            menu.addAction(action)
+        for how_long, words in self._ways:
+            menu.addAction(words).setData(how_long)
+        menu.triggered.connect(self._chose)
         menu.aboutToHide.connect(menu.deleteLater)
         if self.decline_all is not None:
             menu.popup(self.decline_all.mapToGlobal(QPoint(0, self.decline_all.height())))
+
+    def _chose(self, action: QAction) -> None:
+        self.declined_all.emit(action.data())
 
     def show_summary(self, text: str) -> None:
         self.summary.say(text or " ")
@@ -113,7 +116,3 @@ class Footer(QWidget):
     def show_time(self, text: str) -> None:
         self.time_left.say(text)
         self.time_left.setVisible(bool(text))
-
-
-def _tell(chosen: Callable[[Lasting], None], how_long: Lasting, _checked: bool = False) -> None:
-    chosen(how_long)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -57,6 +58,26 @@ class BoxesEditor(Editor):
         self.edited()
 
 
+class _TickList(QListWidget):
+    """A list in which a click beside a box ticks it, too."""
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._pressed = self.itemAt(event.position().toPoint())
+        super().mousePressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        item = self.itemAt(event.position().toPoint())
+        before = None if item is None else item.checkState()
+        super().mouseReleaseEvent(event)
+        if item is None or event.button() != Qt.MouseButton.LeftButton or item is not self._pressed:
+            return
+        self.setCurrentItem(item)
+        if item.checkState() == before:
+            item.setCheckState(_tick(before != Qt.CheckState.Checked))
+
+    _pressed: QListWidgetItem | None = None
+
+
 class ListEditor(Editor):
     """One or several of many options, with a line that narrows the list down. What is chosen stays so when the list is
     narrowed down."""
@@ -67,7 +88,7 @@ class ListEditor(Editor):
         self.search = QLineEdit()
         self.search.setPlaceholderText("Search the list")
         self.search.setClearButtonEnabled(True)
-        self.list = QListWidget()
+        self.list = _TickList() if self._several else QListWidget()
         self.count = ToneLabel("", "muted")
         self.widget = QWidget()
         column = QVBoxLayout(self.widget)
@@ -78,10 +99,7 @@ class ListEditor(Editor):
         self._fill()
         self.search.textChanged.connect(self._narrow)
         if self._several:
-            self._ticked: Any = None
             self.list.itemChanged.connect(self._take)
-            self.list.itemPressed.connect(self._pressed)
-            self.list.itemClicked.connect(self._clicked)
         else:
             self.list.currentRowChanged.connect(self._take)
         self.stops = [self.search, self.list]
@@ -129,14 +147,6 @@ class ListEditor(Editor):
     def _values(self) -> list[Any]:
         on = Qt.CheckState.Checked
         return [one.value for n, one in enumerate(self.entry.options) if self.list.item(n).checkState() == on]
-
-    def _pressed(self, item: QListWidgetItem) -> None:
-        self._ticked = item.checkState()
-
-    def _clicked(self, item: QListWidgetItem) -> None:
-        """A click beside the box counts, too."""
-        if item.checkState() == self._ticked:
-            item.setCheckState(_tick(self._ticked != Qt.CheckState.Checked))
 
     def _narrow(self, text: str) -> None:
         words = text.casefold().split()
