@@ -297,12 +297,25 @@ def test_the_end_of_the_cell_ends_the_wait(kernel: Kernel) -> None:
     assert "answer: cancel" in kernel.run("thread.join(30); assert not thread.is_alive()").streams + cell.streams
 
 
+def test_everything_of_a_server_can_be_declined(kernel: Kernel, server: McpServer) -> None:
+    cell = kernel.begin(
+        toolset_of(server, "for tool in ('form_tool', 'decline_aware'): print(await toolset.call_tool(tool, {}))")
+    )
+    cell.answer("decline all", to="Reason")
+    cell.end()
+    assert "form: decline" in cell.streams and "action: decline" in cell.streams and len(cell.asked) == 1
+    assert 'To decline everything that this server asks: "decline all" for this session.' in cell.text
+    cell = kernel.begin("print(prompt.ask(page(), Watch(lasting=('session', 'always'))).whole_server)")
+    cell.answer("decline always")
+    assert "always" in cell.end().streams
+
+
 # ---- where it asks ---------------------------------------------------------------------------------------------------
 
 
 def test_a_tool_that_is_awaited_asks_in_its_cell(kernel: Kernel, server: McpServer) -> None:
     cell = kernel.begin(toolset_of(server, "print(await toolset.call_tool('decline_aware', {}))"))
-    cell.answer("", to="Answer:")
+    cell.answer("", to='Enter when you have finished, "decline" or "cancel":')
     assert "action: accept" in cell.end().streams
     assert "decline_aware) asks you to open a page" in cell.text and "Host: 127.0.0.1\n" in cell.text
     assert server.actions() == ["accept"]
@@ -396,7 +409,7 @@ def test_between_two_cells_nobody_can_be_asked(kernel: Kernel, tmp_path: Path) -
 def test_a_frontend_without_a_channel_for_input_cancels(kernel: Kernel) -> None:
     with kernel.other_frontend(stdin=False):
         cell = kernel.begin("ask(page())").end()
-    assert "answer: cancel" in cell.streams and "The terminal was closed: cancelled." in cell.text
+    assert "answer: cancel" in cell.streams and "The notebook's frontend can't be asked: cancelled." in cell.text
 
 
 def test_an_agent_in_a_notebook_that_takes_no_input(kernel: Kernel, server: McpServer) -> None:
@@ -408,11 +421,11 @@ def test_an_agent_in_a_notebook_that_takes_no_input(kernel: Kernel, server: McpS
 
 def test_the_prompt_of_agents_without_a_handler(kernel: Kernel, server: McpServer) -> None:
     cell = kernel.begin(f"with agent_for({server.url!r}, handler=None) as agent: print(agent.run('decline_aware'))")
-    cell.answer("decline", to="Answer:")
+    cell.answer("decline", to='Enter when you have finished, "decline" or "cancel":')
     assert "action: decline" in cell.end().streams
 
 
-def test_a_notebook_that_is_executed_by_nbclient(tmp_path: Path) -> None:
+def test_a_notebook_that_is_executed_by_nbclient(kernel: Kernel, tmp_path: Path) -> None:
     from nbclient import NotebookClient
 
     v4: Any = importlib.import_module("nbformat.v4")
@@ -428,7 +441,7 @@ def test_a_program_that_is_no_kernel_has_no_notebook() -> None:
     assert isinstance(NotebookElicitationHandler().gopher_prompt, NotebookPrompt)
 
 
-def test_a_kernel_that_is_shut_down_does_not_wait_for_an_answer(tmp_path: Path) -> None:
+def test_a_kernel_that_is_shut_down_does_not_wait_for_an_answer(kernel: Kernel, tmp_path: Path) -> None:
     kernel = Kernel(tmp_path)
     try:
         kernel.run(PRELUDE)

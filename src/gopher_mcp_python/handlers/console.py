@@ -23,7 +23,7 @@ _LOOK_EVERY = 0.05  # seconds; withdrawal and completion are noticed within this
 
 
 class End:
-    """Why no line came: "eof", "withdrawn", "finished", "timeout" or "lost"."""
+    """Why no line came: a key of `dialogue.ENDINGS`."""
 
     def __init__(self, why: str) -> None:
         self.why = why

@@ -24,6 +24,7 @@ ENDINGS = {
     "finished": "\nThe server says that you have finished. Continuing.\n",
     "timeout": "\nThe time is up: cancelled.\n",
     "lost": "\nThe terminal was closed: cancelled.\n",
+    "unreachable": "\nThe notebook's frontend can't be asked: cancelled.\n",
 }
 OPEN_NOW = 'Open it in your browser now? Enter opens it, "n" does not, "cancel" cancels: '
 #: What is said after a person has declined everything of a server.

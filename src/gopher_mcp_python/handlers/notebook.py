@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NotebookElicitationHandler", "NotebookPrompt"]
 
+_PAGE = 'Enter when you have finished, "decline" or "cancel":'
 _KERNEL = Turns()  # one question at a time: kernels have one input channel
 
 
@@ -45,9 +46,8 @@ class NotebookPrompt:
         if isinstance(cell, str):
             raise PromptUnavailable(f"Nobody can be asked in a notebook: {cell}")
         if request.mode == "form":
-            return PersonAnswer(*FormPrompt(turn=_turn_in(cell)).ask(request, watch))
-        prompt = UrlPrompt(False, _never_opened, turn=_turn_in(cell, _link_of(request)))
-        return PersonAnswer(prompt.ask(request, watch))
+            return FormPrompt(turn=_turn_in(cell)).answer(request, watch)
+        return UrlPrompt(False, _never_opened, turn=_turn_in(cell, _link_of(request))).answer(request, watch)
 
 
 class NotebookElicitationHandler:
@@ -71,7 +71,7 @@ def _turn_in(cell: Cell, link: str | None = None) -> Turn:
             if not mine:
                 yield None
                 return
-            console = KernelConsole(cell, link)
+            console = KernelConsole(cell, link, _PAGE)
             try:
                 yield console
             finally:

@@ -23,15 +23,21 @@ _PRE = '<pre class="tex2jax_ignore mathjax_ignore" style="white-space: pre-wrap;
 
 
 class KernelConsole:
-    """One prompt in a cell. `link`: a line with nothing but this text is a link, until the console is closed."""
+    """One prompt in a cell.
+
+    Args:
+        link: a line with nothing but this text is a link, until the console is closed.
+        question: what stands before the line on which is typed, where nothing else was written there.
+    """
 
     can_read = True
     why_not = ""
     has_half_a_line = False  # the frontend does not say
 
-    def __init__(self, cell: Cell, link: str | None = None) -> None:
+    def __init__(self, cell: Cell, link: str | None = None, question: str = "Answer:") -> None:
         self._cell = cell
         self._link = link
+        self._otherwise = question
         self._with_link: tuple[str, str] | None = None  # the text that had it, and where that is shown
         self._text = ""  # written and not yet shown; a line without its end is the next question
         self._question = Question(cell)
@@ -52,14 +58,14 @@ class KernelConsole:
                 return None
             try:
                 if not self._question.is_open:
-                    self._question.put(prompt.strip() or "Answer:", secret=self._secret)
+                    self._question.put(prompt.strip() or self._otherwise, secret=self._secret)
                 self._cell.let_interrupt()
                 line = self._question.wait(pause_for(watch, until), watch.wakes)
             except EOFError:
                 return NO_ANSWER["eof"]
             except InputLost:
                 self._question.give_up()
-                return NO_ANSWER["lost"]
+                return End("unreachable")
             if line is not None:
                 return line
             if not self._question.is_open:
