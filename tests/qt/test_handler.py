@@ -35,7 +35,7 @@ def ask(request: Any, watch: Watch | None = None, **more: Any) -> Asking:
     return Asking(prompt(**more).ask, request, watch or Watch())
 
 
-# ---- answers ----------------------------------------------------------------------------------------------------------
+# ---- answers ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_form_is_answered_from_another_thread() -> None:
@@ -100,7 +100,7 @@ def test_it_is_not_offered_where_it_would_hold_for_nothing() -> None:
     asking.outcome()
 
 
-# ---- refusals ---------------------------------------------------------------------------------------------------------
+# ---- refusals --------------------------------------------------------------------------------------------------------
 
 
 def test_on_the_gui_thread_it_refuses_at_once() -> None:
@@ -169,7 +169,7 @@ def test_what_lasting_may_hold() -> None:
     assert repr(QtElicitationHandler(timeout_s=3)) == "QtElicitationHandler(timeout_s=3.0)"
 
 
-# ---- ends that come from outside --------------------------------------------------------------------------------------
+# ---- ends that come from outside -------------------------------------------------------------------------------------
 
 
 def test_what_nobody_waits_for_any_more_is_taken_off_the_screen() -> None:
@@ -246,7 +246,7 @@ def test_what_making_the_window_raises_is_the_askers(monkeypatch: pytest.MonkeyP
         asking.outcome()
 
 
-# ---- parents ----------------------------------------------------------------------------------------------------------
+# ---- parents ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_window_that_belongs_to_another_goes_with_it() -> None:
@@ -269,7 +269,7 @@ def test_a_parent_that_is_gone_already() -> None:
     asking.outcome()
 
 
-# ---- several ----------------------------------------------------------------------------------------------------------
+# ---- several ---------------------------------------------------------------------------------------------------------
 
 
 def test_each_answer_goes_to_its_own_request_in_any_order() -> None:

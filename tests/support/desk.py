@@ -36,7 +36,7 @@ def page(url: str = "https://provider.test/authorize", message: str = "Sign in."
     return GopherAgentElicitationRequest("url", "e-1", message, url, "1", "{}", "{}", server="files.test", tool="move")
 
 
-# ---- looking ----------------------------------------------------------------------------------------------------------
+# ---- looking ---------------------------------------------------------------------------------------------------------
 
 
 def prompts() -> list[McpElicitationDialog]:
@@ -82,7 +82,7 @@ def nothing_left() -> bool:
     return not [top for top in QApplication.topLevelWidgets() if isinstance(top, McpElicitationDialog)]
 
 
-# ---- doing ------------------------------------------------------------------------------------------------------------
+# ---- doing -----------------------------------------------------------------------------------------------------------
 
 
 def fill(dialog: McpElicitationDialog, label: str, text: str) -> None:
