@@ -20,6 +20,7 @@ PROMISED = {
     "toolcall": {"tool_call_ratio"},
     "toolset": {"call_ratio", "elicitation_ratio", "parallel_ratio"},
     "forms": {"form_ratio"},
+    "prompts": {"dialog_50_ms", "dialog_500_ms", "line_50_ms", "screen_50_ms"},
     "registry": {"registry_ratio"},
 }
 
