@@ -78,8 +78,8 @@ def ask(handler: Any, request: GopherAgentElicitationRequest, **options: Any) ->
 
 @pytest.fixture
 def no_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing to type on; what is printed goes to stderr as ever."""
-    monkeypatch.setattr("sys.stdin", None)
+    """Nothing to type on, also where the tests run in somebody's terminal; what is printed goes to stderr as ever."""
+    monkeypatch.setattr("gopher_mcp_python.handlers.console_posix.find_terminal", lambda: "there is no terminal")
     yield
 
 
@@ -107,6 +107,18 @@ def test_the_last_one_is_asked_in_any_case() -> None:
 def test_a_failing_place_passes_its_failure_on() -> None:
     with pytest.raises(OSError, match="broken"):
         PromptChain([Prompt(OSError("broken")), Prompt(PersonAnswer("accept"))]).ask(page(), Watch())
+
+
+def test_without_a_terminal_the_store_is_asked(no_terminal: None, caplog: pytest.LogCaptureFixture) -> None:
+    def elsewhere(request: GopherAgentElicitationRequest) -> GopherAgentElicitationResponse:
+        return GopherAgentElicitationResponse("accept", {"name": "Ada"})
+
+    with caplog.at_level(logging.DEBUG, "gopher_mcp_python.elicitation"):
+        lone = ask(HandlerChain(store=elsewhere), form())
+    assert (lone.code, lone.content) == (ACCEPT, {"name": "Ada"})
+    (text,) = [message for message in caplog.messages if "asked by" in message]
+    assert text.startswith("elicitation asked by: store (qt: the program does not use PySide6; notebook: ")
+    assert "terminal: there is no terminal" in text
 
 
 def test_without_anybody_it_is_printed_and_cancelled(no_terminal: None, capsys: pytest.CaptureFixture[str]) -> None:
