@@ -207,6 +207,18 @@ def test_rules_for_the_form_as_a_whole_are_told_at_the_end() -> None:
         dependent.content()
 
 
+@pytest.mark.parametrize("items", [["a, b", 'c"d', "e\\f"], [" x "], ["", "y"], ["plain", "words"]])
+def test_a_list_can_be_typed_on_as_it_stands(items: list[str]) -> None:
+    one = entry({"type": "array", "items": STRING, "default": items})
+    assert one.set_text(one.typed) is None and one.value == items
+
+
+def test_whether_empty_is_an_answer_of_its_own() -> None:
+    schemas = (STRING, {**STRING, "minLength": 1}, FRUIT, {**FRUIT, "minItems": 1}, NUMBER, {"enum": ["", "x"]})
+    assert [entry(schema).can_be_empty for schema in schemas] == [True, False, True, False, False, False]
+    assert entry({**STRING, "format": "email"}).can_be_empty is False
+
+
 # ---- the model as a whole --------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import mcp_types
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from gopher_mcp_python.elicitation import GopherAgentElicitationRequest
@@ -223,6 +224,30 @@ def test_it_offers_only_what_lasts(show: Show) -> None:
     (menu,) = dialog._footer.findChildren(QMenu)
     assert len(menu.actions()) == 1
     menu.close()
+
+
+def test_a_menu_that_stands_open_goes_with_the_window(show: Show) -> None:
+    dialog = show(FORM, lasting=("session",))
+    for begin in (dialog._footer.decline_all.click, dialog._view.row("size").show_ways):
+        begin()
+        assert QApplication.activePopupWidget() is not None
+    dialog.withdraw("withdrawn")
+    settle()
+    assert QApplication.activePopupWidget() is None and not dialog.isVisible()
+
+
+def test_a_key_that_was_on_its_way_confirms_nothing(show: Show) -> None:
+    for message in ("", "Sure?"):
+        dialog = show(mcp_types.ElicitRequestFormParams(message=message, requested_schema={"type": "object"}))
+        for key in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_A):
+            QTest.keyClick(dialog.focusWidget() or dialog, key)
+        assert not dialog.is_answered
+
+
+def test_its_end_is_not_the_program_s(show: Show) -> None:
+    """As the last window of a program that lives in the tray."""
+    dialog = show(FORM)
+    assert not dialog.testAttribute(Qt.WidgetAttribute.WA_QuitOnClose)
 
 
 # ---- windows ---------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QFont, QFontDatabase, QTextCharFormat, QTextCursor, QTextLayout, QTextOption
+from PySide6.QtGui import QFont, QFontDatabase, QPalette, QTextCharFormat, QTextCursor, QTextLayout, QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy
 
 from ...display import safe_text
@@ -29,9 +29,10 @@ class TextBlock(QPlainTextEdit):
         reading = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         self.setTextInteractionFlags(reading)
         self.setAccessibleName(name)
+        self.viewport().setBackgroundRole(QPalette.ColorRole.Window)  # nobody takes it for a field to fill in
         if fixed_width:
             self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         if text:
@@ -43,8 +44,10 @@ class TextBlock(QPlainTextEdit):
         if shown == self.toPlainText():
             return
         option = self.document().defaultTextOption()
-        direction = Qt.LayoutDirection.RightToLeft if is_right_to_left(text) else Qt.LayoutDirection.LeftToRight
-        option.setTextDirection(direction)
+        right = is_right_to_left(text)
+        option.setTextDirection(Qt.LayoutDirection.RightToLeft if right else Qt.LayoutDirection.LeftToRight)
+        side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+        option.setAlignment(side | Qt.AlignmentFlag.AlignAbsolute)
         self.document().setDefaultTextOption(option)
         self.setPlainText(shown)
         self.updateGeometry()

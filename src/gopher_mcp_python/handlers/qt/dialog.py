@@ -15,10 +15,19 @@ from typing import Any, Literal, Union
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QComboBox, QDialog, QLineEdit, QPushButton, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QDialog,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from ...errors import UnsafeUrlError
-from ...forms import FormSchemaError
+from ...forms import FormContentError, FormSchemaError
 from ...weburl import parse_web_url
 from ..dialogue import duration
 from ..form import FormModel
@@ -82,6 +91,7 @@ class McpElicitationDialog(QDialog):
         self._summed_up: list[FieldRow] = []
         self._view: FormView | UrlView | None = None
         self.setModal(False)
+        self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)  # an answer does not end the program
         self.setSizeGripEnabled(True)
         self.setWindowTitle(f"Request from {self._asked.asker}")
         self._hint_timer = QTimer(self, singleShot=True, interval=_HINT_FOR)
@@ -146,9 +156,18 @@ class McpElicitationDialog(QDialog):
         self._hint_timer.stop()
         if self._view is not None:
             self._view.stop()
+        self._close_popup()
         accepted = QDialog.DialogCode.Accepted if answer.action == "accept" else QDialog.DialogCode.Rejected
         super().done(accepted.value)
         self.answered.emit(answer.action)
+
+    def _close_popup(self) -> None:
+        """A menu or a list of ours that stands open would outlive the window."""
+        popup = above = QApplication.activePopupWidget()
+        while above is not None and above is not self:
+            above = above.parentWidget()
+        if popup is not None and above is self:
+            popup.close()
 
     # ---- how it is made --------------------------------------------------------------------------------------------
 
@@ -230,8 +249,9 @@ class McpElicitationDialog(QDialog):
         self.resize(width, min(max(wanted, 200), int(room.height() * 0.88)))
         if self._view is not None:
             self._view.begin()
-        elif self._header.message is not None:
-            self._header.message.setFocus()
+        else:  # where a key that was on its way does nothing
+            self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+            (self._header.message or self).setFocus()
 
     # ---- what a person does ----------------------------------------------------------------------------------------
 
@@ -250,11 +270,12 @@ class McpElicitationDialog(QDialog):
         if self._model is None:
             self._finish(PersonAnswer("accept"))
             return
-        rules, general = self._model.problems()
-        if not rules and not general:
-            self._finish(PersonAnswer("accept", self._model.content()))
+        try:
+            answer = PersonAnswer("accept", self._model.content())
+        except FormContentError:
+            self._show_problems(*self._model.problems())
         else:
-            self._show_problems(rules, general)
+            self._finish(answer)
 
     def _show_problems(self, rules: dict[str, str], general: list[str]) -> None:
         for row in self._summed_up:

@@ -62,7 +62,8 @@ class FieldRow(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(3)
-        if is_right_to_left(entry.label):
+        self._right = is_right_to_left(entry.label)
+        if self._right:
             self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
         self._build()
         self.editor.load()
@@ -79,10 +80,10 @@ class FieldRow(QWidget):
                 label.setToolTip(tooltip(text))
             self._column.addWidget(label)
         if self.entry.is_secret_named:
-            self._column.addWidget(ToneLabel(f"WARNING: {self._warning()}", "warning", bold=True))
+            self._column.addWidget(ToneLabel(f"WARNING: {self._warning()}", "warning", bold=True, right=self._right))
         self._column.addWidget(self.editor.widget)
-        if self.entry.hint and not isinstance(self.editor, YesNoEditor):
-            self._column.addWidget(ToneLabel(self.entry.hint, "muted"))
+        if self.entry.hint and not isinstance(self.editor, (YesNoEditor, ComboEditor)):
+            self._column.addWidget(ToneLabel(self.entry.hint, "muted", right=self._right))
 
     def _warning(self) -> str:
         return f"{secret_warning(self.entry.field)} What you type here is not shown."
@@ -92,13 +93,13 @@ class FieldRow(QWidget):
         top.setSpacing(6)
         top.addWidget(ToneLabel(self.entry.label, bold=True), 1)
         if self.entry.required:
-            top.addWidget(_Mark("required"), 0, Qt.AlignmentFlag.AlignTop)
+            top.addWidget(_Mark("required"))
         if self._ways():
             self.state = QToolButton()
             self.state.setAutoRaise(True)
             self.state.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             self.state.clicked.connect(self.show_ways)
-            top.addWidget(self.state, 0, Qt.AlignmentFlag.AlignTop)
+            top.addWidget(self.state)
         return top
 
     def _ways(self) -> list[tuple[str, bool, Callable[[], object]]]:
@@ -182,7 +183,7 @@ class FieldRow(QWidget):
 
     def _shown(self, label: ToneLabel | None, tone: str, text: str) -> ToneLabel:
         if label is None:
-            label = ToneLabel("", "error" if tone == "error" else "warning")
+            label = ToneLabel("", "error" if tone == "error" else "warning", right=self._right)
             self._column.addWidget(label)
             retone(self)
         label.say(text)

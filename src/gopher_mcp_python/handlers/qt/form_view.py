@@ -15,7 +15,7 @@ __all__ = ["FormView", "ScrollBody"]
 
 _AT_ONCE = 12  # fields made before the window is shown: more than a screen has
 _SECTION = 16  # fields made together; a change has only the layouts of its own section computed anew
-_PIECE = 0.012  # seconds of work before events are looked at again
+_PIECE = 0.025  # seconds of work before events are looked at again
 _BETWEEN = 14  # pixels
 
 
@@ -57,6 +57,8 @@ class FormView(ScrollBody):
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._make_some)
         self.column.addStretch(1)
+        if len(model.entries) > _AT_ONCE:  # else Qt would lay everything out for both widths, time and again
+            self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self._make(_AT_ONCE)
 
     @property

@@ -65,11 +65,13 @@ def _mixed(one: QColor, other: QColor, part: float) -> QColor:
 
 
 class ToneLabel(QLabel):
-    """Text in one of the tones; plain, wrapped, on the side on which its language begins."""
+    """Text in one of the tones; plain, wrapped, on the side on which its language begins; with `right` on the right one
+    whatever it says."""
 
-    def __init__(self, text: str = "", tone: Tone = "plain", *, bold: bool = False) -> None:
+    def __init__(self, text: str = "", tone: Tone = "plain", *, bold: bool = False, right: bool = False) -> None:
         super().__init__()
         self.tone: Tone = tone
+        self._right = right
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(True)
         self.setSizePolicy(_wide())
@@ -85,8 +87,9 @@ class ToneLabel(QLabel):
         shown = breakable(text)
         if shown == self.text():
             return
-        side = Qt.AlignmentFlag.AlignRight if is_right_to_left(text) else Qt.AlignmentFlag.AlignLeft
-        self.setAlignment(side | Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignTop)
+        right = self._right or is_right_to_left(text)
+        side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+        self.setAlignment(side | Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignVCenter)
         self.setText(shown)
 
 
