@@ -98,6 +98,16 @@ class Kernel:
         reply = self.client.control_channel.get_msg(timeout=_WAIT)
         return str(reply["content"]["subshell_id"])
 
+    def next_question(self) -> dict[str, Any] | None:
+        """What has come on the stdin channel; not what cells had asked that are over."""
+        try:
+            message: dict[str, Any] = self.client.get_stdin_msg(timeout=0.05)
+        except Empty:
+            return None
+        cell = self._cells.get(message["parent_header"].get("msg_id"))
+        assert cell is not None and message["msg_type"] == "input_request"
+        return None if cell.is_over else message
+
     def wait_for_its_end(self) -> None:
         process: Any = self.manager.provisioner
         process.process.wait(_WAIT)
@@ -147,15 +157,12 @@ class Cell:
         """The next question; what was displayed before it is here, too."""
         end = time.monotonic() + _WAIT
         while True:
-            try:
-                message: dict[str, Any] = self._kernel.client.get_stdin_msg(timeout=0.05)
+            message = self._kernel.next_question()
+            if message is not None and message["parent_header"].get("msg_id") == self.identity:
                 break
-            except Empty:
-                self._kernel.look(0.01)
+            self._kernel.look(0.01)
             assert not self.is_over, f"the cell ended without a question: {self.error}\n{self.streams}{self.text}"
             assert time.monotonic() < end, f"no question; {self.streams}{self.text}"
-        assert message["msg_type"] == "input_request"
-        assert message["parent_header"].get("msg_id") == self.identity, "a question of another cell"
         self.asked.append(message)
         return message
 
