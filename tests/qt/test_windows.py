@@ -1,0 +1,229 @@
+"""Real windows on a display, with a window manager: what is typed, clicked and closed there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.servers import McpServer
+from tests.support.variants import BOTH, EMBEDDED, Variant
+from tests.support.xvfb import Display, Program, until
+
+pytestmark = pytest.mark.skipif(os.name == "nt" or shutil.which("Xvfb") is None, reason="needs Xvfb")
+FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name"],
+}
+URL = "https://provider.test/authorize?state=1"
+
+
+@pytest.fixture(scope="module")
+def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Display]:
+    with Display(tmp_path_factory.mktemp("display")) as found:
+        yield found
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Path:
+    """A "browser" that writes down what it was given, and nothing else."""
+    script = tmp_path / "browser"
+    script.write_text(f'#!/bin/sh\ncd {tmp_path} && printf "%s\\n" "$@" > part && mv part opened\n')
+    script.chmod(0o755)
+    return script
+
+
+@pytest.fixture
+def program(display: Display, browser: Path) -> Iterator[Program]:
+    with Program(display, ["-m", "tests.support.desktop"], {"BROWSER": str(browser)}) as found:
+        found.hear("ready")
+        yield found
+
+
+def shown(display: Display, program: Program, message: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    """Has something asked; the window that came, and where its buttons are."""
+    program.tell(ask=message, **({"form": FORM} | more))
+    facts = program.hear("shown", shown=message)
+    return facts["window"], facts["buttons"]
+
+
+def focused(display: Display, program: Program, message: str, **more: Any) -> str:
+    window, _ = shown(display, program, message, **more)
+    display.wait_for_active(window)
+    return window
+
+
+# ---- the keyboard ----------------------------------------------------------------------------------------------------
+
+
+def test_a_form_is_filled_in_by_the_keyboard_alone(display: Display, program: Program) -> None:
+    focused(display, program, "Who?")
+    display.type("Ada")
+    display.key("Return")  # on to the next field; nothing is sent
+    display.type("36")
+    display.key("ctrl+Return")
+    answer = program.hear("answer")
+    assert (answer["action"], answer["content"]) == ("accept", {"name": "Ada", "age": 36})
+    display.wait_for(0)
+
+
+def test_tab_reaches_the_buttons_and_space_presses(display: Display, program: Program) -> None:
+    focused(display, program, "Who?")
+    display.type("Ada")
+    display.key("Return", "Return", "Tab", "space")  # the next field, Send, Decline
+    answer = program.hear("answer")
+    assert (answer["action"], answer["content"]) == ("decline", None)
+
+
+def test_what_is_not_right_yet_is_not_sent(display: Display, program: Program) -> None:
+    window = focused(display, program, "Who?")
+    display.key("ctrl+Return")  # the name is required
+    display.type("Ada")
+    assert display.windows() == [window]
+    display.key("ctrl+Return")
+    assert program.hear("answer")["content"] == {"name": "Ada"}
+
+
+def test_one_escape_does_not_throw_a_half_filled_form_away(display: Display, program: Program) -> None:
+    window = focused(display, program, "Who?")
+    display.type("Ad")
+    display.key("Escape")
+    display.type("a")
+    display.key("ctrl+Return")
+    assert program.hear("answer")["content"] == {"name": "Ada"}
+    window = focused(display, program, "Who again?")
+    display.type("Ad")
+    display.key("Escape", "Escape")
+    assert program.hear("answer")["action"] == "cancel"
+    until(lambda: window not in display.windows(), "the window is gone")
+
+
+def test_an_untouched_form_goes_with_one_escape(display: Display, program: Program) -> None:
+    focused(display, program, "Who?")
+    display.key("Escape")
+    assert program.hear("answer")["action"] == "cancel"
+
+
+def test_the_window_managers_close_is_a_cancel(display: Display, program: Program) -> None:
+    focused(display, program, "Who?")
+    display.type("Ada")
+    display.key("alt+F4")
+    answer = program.hear("answer")
+    assert (answer["action"], answer["content"]) == ("cancel", None)
+
+
+# ---- pages -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_page_is_opened_by_a_click_and_only_by_one(display: Display, program: Program, browser: Path) -> None:
+    opened = browser.parent / "opened"
+    window, buttons = shown(display, program, "Sign in.", url=URL)
+    display.wait_for_active(window)
+    display.key("Return", "space")  # whoever typed on when the window came up
+    assert not opened.exists()
+    display.click(*buttons["Open in the browser"])
+    until(opened.exists, "the browser was started")
+    assert opened.read_text() == f"{URL}\n"
+    display.click(*buttons["I finished"])
+    answer = program.hear("answer")
+    assert (answer["action"], answer["content"]) == ("accept", None)
+
+
+def test_a_page_that_was_declined_was_never_opened(display: Display, program: Program, browser: Path) -> None:
+    _, buttons = shown(display, program, "Sign in.", url=URL)
+    display.click(*buttons["Decline"])
+    assert program.hear("answer")["action"] == "decline"
+    assert not (browser.parent / "opened").exists()
+
+
+# ---- several ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_prompt_does_not_take_the_keyboard_from_the_first(display: Display, program: Program) -> None:
+    first = focused(display, program, "one")
+    display.type("Ad")
+    second, _ = shown(display, program, "two")
+    assert len(display.wait_for(2)) == 2
+    assert display.active == first
+    display.type("a")
+    display.key("ctrl+Return")
+    assert program.hear("answer", answer="one")["content"] == {"name": "Ada"}
+    assert display.wait_for(1) == [second]
+    display.activate(second)
+    display.type("Eve")
+    display.key("ctrl+Return")
+    assert program.hear("answer", answer="two")["content"] == {"name": "Eve"}
+
+
+def test_windows_stand_beside_each_other(display: Display, program: Program) -> None:
+    for number in range(4):
+        shown(display, program, f"number {number}")
+    places = [display.place(window)[:2] for window in display.wait_for(4)]
+    assert all(
+        abs(x - a) >= 18 or abs(y - b) >= 18 for place, (x, y) in enumerate(places) for a, b in places[:place]
+    ), places
+    program.tell(quit=True)
+    assert {program.hear("answer")["action"] for _ in range(4)} == {"cancel"}
+    program.end()
+
+
+# ---- the program -----------------------------------------------------------------------------------------------------
+
+
+def test_a_program_that_quits_with_an_open_prompt_ends_well(display: Display, program: Program) -> None:
+    focused(display, program, "Who?")
+    display.type("Ada")
+    program.tell(quit=True)
+    assert program.hear("answer")["action"] == "cancel"
+    program.end()
+
+
+def test_the_time_limit_takes_the_window_away(display: Display, program: Program) -> None:
+    shown(display, program, "Who?", timeout_s=1)
+    assert program.hear("answer")["action"] == "cancel"
+    display.wait_for(0)
+
+
+@pytest.mark.parametrize("variant", BOTH, ids=str)
+def test_agents_are_answered_in_a_window(
+    variant: Variant, display: Display, browser: Path, server: McpServer,
+    environment_for: Callable[[Variant], dict[str, str]],
+) -> None:  # fmt: skip
+    env = {**environment_for(variant), "BROWSER": str(browser)}
+    agent = {"engine": variant.engine, "provider": variant.provider, "url": server.url}
+    with Program(display, ["-m", "tests.support.desktop"], env) as program:
+        program.hear("ready")
+        program.tell(agent={**agent, "query": "get it, using decline_aware"})
+        window = display.wait_for(1)[0]
+        display.activate(window)
+        display.key("alt+f")  # "I finished"
+        result = program.hear("result")
+        assert result["engine"] == variant.engine and "action: accept" in result["result"]
+        assert server.actions() == ["accept"]
+        program.tell(quit=True)
+        program.end()
+
+
+def test_an_agents_form_is_answered_in_a_window(display: Display, program: Program, server: McpServer) -> None:
+    agent = {"engine": "embedded", "provider": EMBEDDED.provider, "url": server.url}
+    program.tell(agent={**agent, "query": "form_tool"})
+    display.activate(display.wait_for(1)[0])
+    display.type("tidy")
+    display.key("ctrl+Return")
+    assert 'form: accept {"reason": "tidy"' in program.hear("result")["result"]
+
+
+def test_an_agent_on_the_gui_thread_is_refused_at_once(display: Display, program: Program, server: McpServer) -> None:
+    """The server gets its answer, the run ends, and its result says why nobody was asked."""
+    agent = {"engine": "embedded", "provider": EMBEDDED.provider, "url": server.url, "query": "form_tool"}
+    program.tell(here=agent)
+    result = program.hear("result")
+    assert "form: cancel" in result["result"]
+    assert result["cause"].startswith("QtPromptUnavailable: Nobody can be asked by a window: this is the GUI thread")
+    assert "run_async" in result["cause"] and "worker thread" in result["cause"]
+    assert display.windows() == []
