@@ -30,6 +30,7 @@ ACCEPT, DECLINE, CANCEL = 1, 2, 3
 STRING: dict[str, Any] = {"type": "string"}
 FRUIT: dict[str, Any] = {"type": "array", "items": {"enum": ["apple", "banana", "cherry"]}, "maxItems": 2}
 SEND = "Enter sends them"
+PLAIN = {"GOPHER_MCP_PLAIN": "1"}  # these terminals could show a screen (tests/test_screen_form.py)
 
 
 def form(*required: str, **properties: Any) -> dict[str, Any]:
@@ -261,7 +262,7 @@ def test_a_secret_is_warned_of_and_never_shown(typed: Any, capsys: pytest.Captur
 
 def asking(schema: Any, size: tuple[int, int] = (40, 200), **given: Any) -> Terminal:
     what = json.dumps({"form": schema, "server": "mail.test", **given})
-    return Terminal.python("-m", "tests.support.asking", what, size=size)
+    return Terminal.python("-m", "tests.support.asking", what, size=size, env=PLAIN)
 
 
 def result(terminal: Terminal) -> tuple[dict[str, Any], str]:
@@ -330,7 +331,7 @@ Elicitor().answer_on_helper(LoneRequest(request, 0))
 while not os.path.exists({str(seen)!r}):
     time.sleep(0.01)
 """
-    with Terminal.python("-c", code) as terminal:
+    with Terminal.python("-c", code, env=PLAIN) as terminal:
         terminal.expect("leave out.*: ")
         assert not termios.tcgetattr(terminal.child.child_fd)[3] & termios.ECHO
         seen.touch()

@@ -62,7 +62,7 @@ class Asking:
         shown: object = None
         while self._answer is None and self._end is None:
             size, left = self._terminal.size(), dialogue.time_left(self._watch)
-            if self._changed or (size, left) != shown:
+            if not self._terminal.stays() or self._changed or (size, left) != shown:
                 self._draw(size, left)
                 if shown is None:
                     self._watch.on_shown()
@@ -91,7 +91,6 @@ class Asking:
             if not data:
                 self._end = NO_ANSWER["lost"]  # in this mode that is no Ctrl-D
                 return
-            self._terminal.stay()
             self._read_at = time.monotonic()
             self._press_all(self._reader.feed(data))
         elif self._reader.is_waiting and time.monotonic() - self._read_at >= ESCAPE_AFTER:
@@ -125,7 +124,7 @@ class Asking:
         if key.name in ("f10", "c-s") and self._view is self._filling:
             self._review()
         elif key.name == "c-x":
-            self._view = Leaving(self._asker, self._watch.lasting, self._decide, self._back_to(self._view))
+            self._view = Leaving(self._watch.lasting, self._decide, self._back_to(self._view))
         elif key.name == "f1" or key.text == "?":
             self._view = Pages("Help", help_text(bool(self._model.entries)), self._back_to(self._view))
         elif key.name == "f2":

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...forms import MISSING
 from ..form import FormModel
 from ..prompts import CANCELLED, DECLINED, PersonAnswer
-from .filling import state_of
+from .filling import STATE, continuation, state_of
 from .keys import Key
 from .look import Drawing, Line, Look
 from .views import Keys, scrolled
@@ -15,7 +15,6 @@ from .views import Keys, scrolled
 __all__ = ["Confirming", "Leaving", "Reviewing", "refusals"]
 
 Decide = Callable[[PersonAnswer], None]
-_STATE = 9
 _MOST_VALUE = 200  # characters; that a longer one is longer is said
 
 
@@ -62,7 +61,7 @@ class Reviewing:
             end = places[self.at + 1] if self.at + 1 < len(places) else len(lines)
             self._first = max(min(self._first, places[self.at] - 1), end - self._rows + 1)
         shown, self._first = scrolled(lines, self._first, max(1, rows - 2), look)
-        title = look.cut("Your answers. Nothing has been sent yet.")
+        title = look.cut("Your answers, not sent yet:")
         return Drawing([(("strong", title),), (), *shown][-rows:])
 
     def _answer(self, number: int, look: Look) -> list[Line]:
@@ -71,12 +70,12 @@ class Reviewing:
         text = look.encodable(entry.label)
         if entry.value is not MISSING and not entry.is_secret_named:
             text += f": {look.line(entry.text, _MOST_VALUE) or chr(34) * 2}"
-        wrapped = look.wrapped(text, look.columns - _STATE - 3)
+        wrapped = look.wrapped(text, look.columns - STATE - 3)
         style = "chosen" if number == self.at else ""
         begin = look.sign("▸ ", "> ") if number == self.at else "  "
         of_state = "good" if state == "filled in" else "state"
-        first = (("", begin), (of_state, state.ljust(_STATE + 1)), (style, wrapped[0]))
-        return [first, *((("", " " * (_STATE + 3)), (style, line)) for line in wrapped[1:])]
+        first = (("", begin), (of_state, state.ljust(STATE + 1)), (style, wrapped[0]))
+        return [first, *((("", continuation(look)), (style, line)) for line in wrapped[1:])]
 
 
 class Confirming:
@@ -107,22 +106,22 @@ class Confirming:
         return Drawing(lines[-rows:] if rows < len(lines) else lines)
 
 
-def refusals(asker: str, lasting: tuple[str, ...]) -> list[tuple[str, str, PersonAnswer]]:
+def refusals(lasting: tuple[str, ...]) -> list[tuple[str, str, PersonAnswer]]:
     """What else a person can answer: key, words, answer."""
     found = [("d", "Decline this request", DECLINED)]
     if "session" in lasting:
         whole = PersonAnswer("decline", whole_server="session")
-        found.append(("a", f"Decline everything from {asker} for this session", whole))
+        found.append(("a", "Decline everything of this server, for this session", whole))
     if "always" in lasting:
-        found.append(("w", f"Decline everything from {asker}, always", PersonAnswer("decline", whole_server="always")))
-    return [*found, ("c", "Cancel: close this without an answer", CANCELLED)]
+        found.append(("w", "Decline everything of this server, always", PersonAnswer("decline", whole_server="always")))
+    return [*found, ("c", "Cancel, without an answer", CANCELLED)]
 
 
 class Leaving:
     """Answers that send nothing."""
 
-    def __init__(self, asker: str, lasting: tuple[str, ...], decide: Decide, back: Callable[[], None]) -> None:
-        self._choices = refusals(asker, lasting)
+    def __init__(self, lasting: tuple[str, ...], decide: Decide, back: Callable[[], None]) -> None:
+        self._choices = refusals(lasting)
         self._decide = decide
         self._back = back
         self._at = 0
@@ -136,9 +135,9 @@ class Leaving:
             self._at = (self._at + step) % len(self._choices)
         elif key.name in ("escape", "backspace", "left", "c-x"):
             self._back()
-        elif key.name == "enter" and key.alone:
+        elif key.name == "enter":
             self._decide(self._choices[self._at][2])
-        elif key.name == "text" and key.alone:
+        elif key.name == "text":
             for letter, _, answer in self._choices:
                 if key.text.casefold() == letter:
                     self._decide(answer)
@@ -147,7 +146,7 @@ class Leaving:
         return True
 
     def draw(self, look: Look, rows: int) -> Drawing:
-        lines: list[Line] = [(("strong", "Another answer"),), ()] if rows > 5 else []
+        lines: list[Line] = [(("strong", "Another answer"),), ()] if rows > 8 else []
         end = 0
         for number, (letter, words, _) in enumerate(self._choices):
             wrapped = look.wrapped(look.encodable(words), look.columns - 6)

@@ -13,9 +13,9 @@ from .keys import Key
 from .look import Drawing, Line, Look
 from .views import Keys
 
-__all__ = ["Filling", "state_of"]
+__all__ = ["STATE", "Filling", "continuation", "state_of"]
 
-_STATE = 9  # columns of what a field's state is called
+STATE = 9  # columns of what a field's state is called
 _MOST_LABEL_LINES, _MOST_ABOUT_LINES, _MOST_INPUT_LINES = 2, 4, 8
 _NEXT = frozenset(("tab", "enter", "down", "c-n"))
 _PREVIOUS = frozenset(("backtab", "up", "c-p"))
@@ -28,6 +28,11 @@ def state_of(entry: Entry) -> str:
     if entry.value is MISSING:
         return "needed" if entry.required else "left out"
     return {"default": "default", "empty": "empty", "value": "filled in"}[entry.state]
+
+
+def continuation(look: Look) -> str:
+    """What stands before the further lines of a server's text: none of them can pass for a line of ours."""
+    return " " * (STATE + 1) + look.sign("│ ", "| ")
 
 
 class Filling:
@@ -130,16 +135,16 @@ class Filling:
         editor = self._editors.get(number)
         label = safe_line(entry.label, limit=80)
         value = self._value(entry, editor)
-        room = look.columns - 2 - _STATE - 1
+        room = look.columns - 2 - STATE - 1
         shown = look.encodable(label)
         if value:
             shown = f"{look.cut(shown, max(room // 2, room - 2 - len(value)))}: {look.line(value, 400)}"
         state = state_of(entry)
         lines: list[Line] = [
-            (("", "  "), (_style(state), state.ljust(_STATE + 1)), ("", look.cut(shown, room))),
+            (("", "  "), (_style(state), state.ljust(STATE + 1)), ("", look.cut(shown, room))),
         ]
         if entry.problem is not None:
-            lines.append((("bad", look.cut(f"{' ' * (_STATE + 3)}{_problem(look, entry)}")),))
+            lines.append((("bad", look.cut(f"{' ' * (STATE + 3)}{_problem(look, entry)}")),))
         return lines
 
     def _value(self, entry: Entry, editor: Editor | None) -> str:
@@ -172,10 +177,10 @@ class Filling:
         return Drawing([*before, *typed.lines, *problem][:rows], place)
 
     def _head(self, look: Look, entry: Entry) -> list[Line]:
-        label = look.wrapped(look.encodable(entry.label), look.columns - _STATE - 3)[:_MOST_LABEL_LINES]
+        label = look.wrapped(look.encodable(entry.label), look.columns - STATE - 3)[:_MOST_LABEL_LINES]
         state = state_of(entry)
-        begin = (("focus", look.sign("▸ ", "> ")), (_style(state), state.ljust(_STATE + 1)), ("focus", label[0]))
-        return [begin, *((("focus", " " * (_STATE + 3) + line),) for line in label[1:])]
+        begin = (("focus", look.sign("▸ ", "> ")), (_style(state), state.ljust(STATE + 1)), ("focus", label[0]))
+        return [begin, *((("focus", continuation(look) + line),) for line in label[1:])]
 
     def _about(self, look: Look, entry: Entry, room: int) -> list[Line]:
         """The warning, the hint and the server's explanation, the most important first when room is short."""

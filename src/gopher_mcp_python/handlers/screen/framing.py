@@ -75,7 +75,8 @@ class Frame:
         return ", ".join(part for part in parts if part) or "F10 shows your answers before they are sent"
 
     def around(self, view: View, look: Look, rows: int, note: str, time_left: str) -> Drawing:
-        texts = [] if isinstance(view, Pages) else self._message(look, 6 if rows >= 30 else max(1, rows // 8))
+        most = 6 if rows >= 30 else max(1, rows // 8)
+        texts = [] if isinstance(view, (Leaving, Pages)) else self._message(look, most)
         head, foot = self._head(look, rows, texts), self._foot(view, look, rows, note, time_left)
         room = rows - len(head) - len(foot)
         if room < 3:  # smaller than a form is begun on; the view is what counts

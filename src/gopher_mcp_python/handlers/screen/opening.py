@@ -54,7 +54,7 @@ def ask_on_screen(
         try:
             answer, told = Asking(terminal, descriptor, model, request, asker, watch).run()
         finally:
-            terminal.close(f"\r\n{told}\r\n")
+            terminal.close(f"\n{told}\n")  # in this mode a line feed also returns
             if PosixConsole(descriptor).is_elsewhere:
                 write_stderr(f"{told}\n")
     return answer

@@ -82,12 +82,14 @@ class OwnTerminal:
             finally:
                 set_attributes(self._descriptor, self._before)
 
-    def stay(self) -> None:
-        """A shell may have set line mode while the program was stopped."""
+    def stays(self) -> bool:
+        """False where somebody had set line mode, as a shell does while the program is stopped; it is set back."""
         now = attributes_of(self._descriptor)
-        if now is not None and int(now[_LOCAL]) & termios.ICANON:  # type: ignore[call-overload]
-            self._set_keys()
-            self._shown = []
+        if now is None or not int(now[_LOCAL]) & termios.ICANON:  # type: ignore[call-overload]
+            return True
+        self._set_keys()
+        self._shown = []
+        return False
 
     def forget_typed(self) -> None:
         with suppress(termios.error):
