@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from ... import sdk_import
 from ...display import safe_line
 from ...elicitation import GopherAgentElicitationRequest
 from ...integrations.sdk_types import types_of, wire_params
@@ -58,8 +59,6 @@ class Asked:
 
 
 def sdk_types() -> ModuleType:
-    """The types of the installed MCP SDK."""
-    try:
-        return import_module("mcp_types")
-    except ImportError:
-        return import_module("mcp.types")
+    """The types of the installed MCP SDK, of either generation."""
+    sdk_import.load("mcp.types")
+    return sys.modules["mcp.types"]

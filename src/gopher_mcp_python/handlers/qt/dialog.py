@@ -223,7 +223,7 @@ class McpElicitationDialog(QDialog):
             return "I &finished"
         if self._model is None:
             return None
-        return "&Send" if self._model.entries else "&Agree"
+        return "&Send" if self._model.entries else "A&gree"
 
     def _connect(self) -> None:
         """Bound methods only, which Qt holds weakly: a dialog that nobody holds is gone."""

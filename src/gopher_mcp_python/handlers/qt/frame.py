@@ -86,7 +86,7 @@ class Footer(QWidget):
         """Adds the button for declining everything of this server."""
         before = f"Decline everything from {safe_line(server, limit=60)}"
         self._ways = [(how_long, key_safe(f"{before} {_LASTING[how_long]}")) for how_long in lasting]
-        self.decline_all = self._button("Decline &everything ...")
+        self.decline_all = self._button("Decline &all ...")
         self.decline_all.setAccessibleName(before)
         self._row.insertWidget(self._row.indexOf(self.cancel), self.decline_all)
         QWidget.setTabOrder(self.decline, self.decline_all)

@@ -127,7 +127,7 @@ class ListEditor(Editor):
             for number, option in enumerate(self.entry.options):
                 is_chosen = numbers.key(option.value) in chosen
                 current = number if is_chosen and current < 0 else current
-                if self._several:
+                if self._several and self.list.item(number).checkState() != _tick(is_chosen):
                     self.list.item(number).setCheckState(_tick(is_chosen))
             if not self._several:
                 self.list.setCurrentRow(current)
