@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import mcp_types
 import pytest
 from PySide6.QtTest import QTest
 
@@ -14,7 +16,7 @@ from gopher_mcp_python import GopherAgentElicitationOptions, McpToolset
 from gopher_mcp_python.handlers.qt import AsyncQtElicitationHandler, QtElicitationHandler, QtPromptUnavailable, vigil
 from gopher_mcp_python.policy import ElicitationPolicy
 from gopher_mcp_python.toolset import handling
-from tests.support import desk
+from tests.support import children, desk
 from tests.support.desk import Asking, form, page
 from tests.support.small_server import SmallServer
 
@@ -230,4 +232,45 @@ def test_a_page_that_the_server_calls_complete_closes_its_window(kind: Any, monk
             return (await call)["output"]["result"]
 
     assert in_turns(body) == "accept"
+    desk.wait_until(lambda: not desk.prompts())
+
+
+# ---- the recipe without an agent -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def operator() -> Any:
+    """The class of docs/desktop.md."""
+    text = (children.ROOT / "docs" / "desktop.md").read_text(encoding="utf-8")
+    source = next(block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "class Operator" in block)
+    names: dict[str, Any] = {}
+    exec(compile("from __future__ import annotations\n" + source, "docs/desktop.md", "exec"), names)
+    return names["Operator"]()
+
+
+PARAMS = mcp_types.ElicitRequestFormParams(message="Who?", requested_schema=desk.FORM)
+
+
+@pytest.mark.source_tree
+def test_the_documented_recipe_answers(operator: Any) -> None:
+    asking = elsewhere(lambda: operator.ask(PARAMS))
+    desk.send_name(desk.wait_for()[0], "Ada")
+    assert asking.outcome() == mcp_types.ElicitResult(action="accept", content={"name": "Ada"})
+
+
+@pytest.mark.source_tree
+def test_the_documented_recipe_takes_an_abandoned_question_off_the_screen(operator: Any) -> None:
+    cancelled = threading.Event()
+
+    async def body() -> None:
+        task = asyncio.ensure_future(operator.ask(PARAMS))
+        await asyncio.to_thread(cancelled.wait, desk.LONG)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asking = elsewhere(body)
+    desk.wait_for()
+    cancelled.set()
+    asking.outcome()
     desk.wait_until(lambda: not desk.prompts())

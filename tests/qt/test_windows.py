@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import children
+from tests.support.children import ROOT
 from tests.support.servers import McpServer
 from tests.support.variants import BOTH, EMBEDDED, Variant
 from tests.support.xvfb import Display, Program, until
@@ -218,6 +221,16 @@ def test_an_agents_form_is_answered_in_a_window(display: Display, program: Progr
     assert 'form: accept {"reason": "tidy"' in program.hear("result")["result"]
 
 
+def test_without_any_handler_a_desktop_program_asks_in_a_window(
+    display: Display, program: Program, server: McpServer
+) -> None:
+    agent = {"engine": "embedded", "provider": EMBEDDED.provider, "url": server.url, "by_default": True}
+    program.tell(agent={**agent, "query": "form_tool"})
+    display.activate(display.wait_for(1)[0])
+    display.key("alt+d")
+    assert "form: decline" in program.hear("result")["result"]
+
+
 def test_an_agent_on_the_gui_thread_is_refused_at_once(display: Display, program: Program, server: McpServer) -> None:
     """The server gets its answer, the run ends, and its result says why nobody was asked."""
     agent = {"engine": "embedded", "provider": EMBEDDED.provider, "url": server.url, "query": "form_tool"}
@@ -227,3 +240,46 @@ def test_an_agent_on_the_gui_thread_is_refused_at_once(display: Display, program
     assert result["cause"].startswith("QtPromptUnavailable: Nobody can be asked by a window: this is the GUI thread")
     assert "run_async" in result["cause"] and "worker thread" in result["cause"]
     assert display.windows() == []
+
+
+# ---- the example -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def example(display: Display, browser: Path, server: McpServer) -> Iterator[Program]:
+    """The example, run by a person as far as to the first request."""
+    env = {"BROWSER": str(browser), "GOPHER_MCP_ENGINE": "embedded"}
+    with Program(display, [str(ROOT / "examples" / "desktop.py"), server.url], env) as found:
+        display.activate(display.wait_for(1, "^Desktop example")[0])
+        display.key("alt+r")
+        display.wait_for(1)
+        yield found
+
+
+@pytest.mark.source_tree
+def test_the_example(display: Display, example: Program, server: McpServer) -> None:
+    display.activate(display.wait_for(1)[0])
+    display.key("alt+f")
+    server.wait_for("answer")
+    display.wait_for(0)
+    assert server.actions() == ["accept"]
+    display.activate(display.wait_for(1, "^Desktop example")[0])
+    display.key("alt+F4")
+    example.end()
+
+
+@pytest.mark.source_tree
+@pytest.mark.parametrize("end", ["its window is closed", "Ctrl-C"])
+def test_the_example_ends_with_an_open_request(end: str, display: Display, example: Program, server: McpServer) -> None:
+    if end == "Ctrl-C":
+        example.interrupt()
+    else:
+        display.activate(display.wait_for(1, "^Desktop example")[0])
+        display.key("alt+F4")
+    example.end()
+    assert server.actions() in (["cancel"], [])  # the connection may be gone before the answer is
+
+
+def test_the_example_says_what_it_needs() -> None:
+    ended = children.run([sys.executable, str(ROOT / "examples" / "desktop.py")])
+    assert (ended.code, ended.err) == (2, "usage: desktop.py URL [QUERY]\n")

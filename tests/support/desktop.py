@@ -3,7 +3,7 @@
     python -m tests.support.desktop
 
 Takes JSON lines: {"ask": MESSAGE, "form": SCHEMA or "url": URL, "timeout_s": ...}; {"agent": {...}} and {"here": {...}}
-as of `_run`; {"quit": true}. Prints a line when a request is shown, with where its buttons are, and one with its answer.
+as of `_run`; {"quit": true}. Prints a line when a request is shown (with where its buttons are), one with its answer.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class Program(QObject):
 
     def _run(self, given: dict[str, Any]) -> None:
         """An agent of that engine and provider at that URL, with this query."""
-        options = {"engine": given["engine"], "elicitation": {"handler": QtElicitationHandler(self.window)}}
+        handler = None if given.get("by_default") else QtElicitationHandler(self.window)
+        options = {"engine": given["engine"], "elicitation": {"handler": handler}}
         try:
             with GopherAgent.create_with_url(given["provider"], "scripted", given["url"], options) as agent:
                 result = agent.run_detailed(given["query"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -177,6 +178,10 @@ class Program:
                 raise AssertionError(f"no {key!r} {also} within {LONG} s; only {self._seen}") from None
             assert line is not None, f"it ended without {key!r} {also}: {self._seen}, {self.end(check=False)}"
             self._seen.append(json.loads(line))
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        self._process.send_signal(signal.SIGINT)
 
     def end(self, *, check: bool = True) -> str:
         """Waits for its end; what it wrote to stderr. With `check`, it has to end well and to have written nothing."""
