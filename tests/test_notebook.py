@@ -78,7 +78,7 @@ def test_a_page_is_a_link_until_it_is_answered(kernel: Kernel) -> None:
         ("a", {"href": LINK, "target": "_blank", "rel": "noopener noreferrer", "referrerpolicy": "no-referrer"})
     ]
     cell.reply("", asked)
-    assert "answer: accept null" in cell.end().streams
+    assert "answer: accept null" in cell.end().streams and "is still there" not in cell.text
     assert TAKEN_OUT in cell.text and "s3cret" not in cell.text + cell.html  # notebooks are saved and shared
 
 
@@ -253,6 +253,7 @@ def test_a_late_answer_that_names_its_question_is_dropped(kernel: Kernel) -> Non
     late = cell.question()
     assert "answer: cancel" in cell.end().streams
     assert "No answer is needed any more: the request was withdrawn." in cell.text
+    assert "The input field of this question is still there: press Enter in it." in cell.text
     cell = kernel.begin("ask(page())")
     asked = cell.question()
     cell.reply("", late)

@@ -17,9 +17,11 @@ from .watch import Watch
 
 __all__ = ["KernelConsole"]
 
+_LEFT = "The input field of this question is still there: press Enter in it. Until then JupyterLab runs no other cell."
 _AGAIN = "This may have been an answer to an earlier question: please give it again.\n"
 _TAKEN_OUT = "(taken out of the notebook, which may be saved and shared)"
-_PRE = '<pre class="tex2jax_ignore mathjax_ignore" style="white-space: pre-wrap; overflow-wrap: anywhere">'
+_STYLE = "white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere; margin: 0"
+_PRE = f'<pre class="tex2jax_ignore mathjax_ignore" style="{_STYLE}">'
 
 
 class KernelConsole:
@@ -52,7 +54,7 @@ class KernelConsole:
         while True:
             end = ended(watch) or (None if self._cell.is_running else NO_ANSWER["withdrawn"])
             if end is not None:
-                self._question.give_up()
+                self._give_up()
                 return end
             if until is not None and pause_for(watch, until) == 0.0:
                 return None
@@ -84,13 +86,18 @@ class KernelConsole:
 
     def close(self) -> None:
         """Shows what is left to show, and takes the link out: notebooks are saved with their output."""
-        self._question.give_up()
+        self._give_up()
         self._show(self._text)
         self._text = ""
         if self._with_link is not None:
             text, place = self._with_link
             lines = (_TAKEN_OUT if line == self._link else line for line in text.split("\n"))
             self._cell.display(_bundle("\n".join(lines), None), place, update=True)
+
+    def _give_up(self) -> None:
+        if self._question.is_open:
+            self._question.give_up()
+            self._show(_LEFT)
 
     def _show_lines(self) -> str:
         """Shows whole lines. Returns what is left, the beginning of the line on which is typed."""
