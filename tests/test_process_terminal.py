@@ -47,7 +47,7 @@ def terminal(server: McpServer, environment_for: Environment, canary: Canary) ->
 
     def start(variant: Variant, query: str, program: str = PROGRAM) -> Terminal:
         arguments = ["-c", program, variant.engine, variant.provider, server.url, query]
-        return Terminal.python(*arguments, env=environment_for(variant))
+        return Terminal.python(*arguments, env={**environment_for(variant), "GOPHER_MCP_PLAIN": "1"})
 
     return start
 

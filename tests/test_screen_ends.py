@@ -6,9 +6,12 @@ import json
 import os
 import re
 import select
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -377,3 +380,56 @@ def test_signals_of_the_program_stay_its_own() -> None:
         assert seen == [signal.SIGWINCH]
     finally:
         signal.signal(signal.SIGWINCH, before)
+
+
+def test_a_long_paste_that_the_terminal_does_not_mark_is_taken_at_once() -> None:
+    with Here(NAME) as screen:
+        screen.until(READY)
+        screen.keys("x" * 30_000, "END").until("xEND")
+        screen.keys(F10).until(REVIEW)
+        screen.keys(ENTER)
+        assert screen.answer().content == {"name": "x" * 30_000 + "END"}
+
+
+# ---- a real terminal program -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_in_tmux_the_persons_own_screen_comes_back() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a socket's path has to be short
+        _in_tmux(folder)
+
+
+def _in_tmux(folder: str) -> None:
+    given = shlex.quote(json.dumps({"form": {**MANY, "required": []}, "server": "mail.test"}))
+    command = f"echo my own line; {sys.executable} -m tests.support.screen {given}; exec sleep 100"
+    env = children.environment({"LC_ALL": "C.UTF-8", "TMUX": "", "TMUX_TMPDIR": folder})
+
+    def tmux(*arguments: str) -> str:
+        argv = ["tmux", "-f", "/dev/null", *arguments]
+        return subprocess.run(argv, env=env, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    def until(pattern: str) -> str:
+        end = time.monotonic() + 40
+        while not re.search(pattern, shown := tmux("capture-pane", "-p", "-t", "form"), re.M):
+            assert time.monotonic() < end, f"not shown: {pattern}\n{shown}"
+            time.sleep(0.05)
+        return shown
+
+    tmux("new-session", "-d", "-s", "form", "-x", "80", "-y", "24", "-c", str(children.ROOT), command)
+    try:
+        assert "my own line" not in until(READY)
+        tmux("send-keys", "-t", "form", "Ada", "Tab")
+        until("▸ left out  Fruit")
+        for columns, lines in ((40, 12), (120, 40)):
+            tmux("resize-window", "-t", "form", "-x", str(columns), "-y", str(lines))
+            until(f"(?m)^ mail.test asks(.*\n){{{lines - 1}}}.*{READY}")
+        tmux("send-keys", "-t", "form", "F10")
+        until(REVIEW)
+        tmux("send-keys", "-t", "form", "Enter")
+        shown = until("RESULT")
+        assert shown.startswith("my own line\n\nSent to mail.test: 1 field.\n")
+        flags = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}"
+        assert tmux("display-message", "-p", "-t", "form", flags) == "0 0 1\n"
+    finally:
+        tmux("kill-server")

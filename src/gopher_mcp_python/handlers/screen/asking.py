@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ...display import safe_line
@@ -15,6 +15,7 @@ from ..form import FormModel
 from ..prompts import CANCELLED, PersonAnswer
 from ..watch import Watch
 from .deciding import Confirming, Leaving, Reviewing
+from .editors import TextEditor
 from .filling import Filling
 from .framing import Frame, help_text
 from .keys import ESCAPE_AFTER, Key, KeyReader
@@ -99,11 +100,25 @@ class Asking:
     def _press_all(self, keys: list[Key]) -> None:
         """What was typed after a key that opened another view was not meant for that."""
         view = self._view
-        for key in keys:
+        for key in self._together(keys):
             self._changed = True
             self._press(key)
             if self._answer is not None or (self._view is not view and isinstance(self._view, Reviewing)):
                 break
+
+    def _together(self, keys: list[Key]) -> Iterator[Key]:
+        """Letters for a text at once: a paste that the terminal does not mark may be long."""
+        letters: list[str] = []
+        for key in keys:
+            if key.name == "text" and self._view is self._filling and isinstance(self._filling.editor, TextEditor):
+                letters.append(key.text)
+                continue
+            if letters:
+                yield Key("text", "".join(letters), alone=False)
+                letters = []
+            yield key
+        if letters:
+            yield Key("text", "".join(letters), alone=False)
 
     def _press(self, key: Key) -> None:
         escaped, self._escaped, self._note = self._escaped, False, ""

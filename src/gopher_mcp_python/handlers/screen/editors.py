@@ -99,7 +99,6 @@ class TextEditor:
     def _change(self, edit: Callable[[], object]) -> None:
         before = self._buffer.text
         had_a_secret = self.entry.is_secret_named and self.entry.value is not MISSING and not before
-        self._buffer.save_to_undo_stack()
         edit()
         if self._buffer.text != before or had_a_secret:
             self.entry.set_text(self._buffer.text)

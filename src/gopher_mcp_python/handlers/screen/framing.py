@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...forms import MISSING
 from ..form import Entry, FormModel
 from ..form_texts import NO_SECRETS, what_is_asked
 from .deciding import Leaving
+from .filling import state_of
 from .look import Drawing, Line, Look, columns_of
 from .views import Keys, Pages, View
 
@@ -68,10 +68,9 @@ class Frame:
         return found
 
     def progress(self) -> str:
-        entries = self._model.entries
-        wrong = sum(1 for entry in entries if entry.problem is not None and entry.value is not MISSING)
-        needed = len(self._model.missing)
-        parts = [f"{needed} of {len(entries)} still needed" if needed else "", f"{wrong} not right" if wrong else ""]
+        states = [state_of(entry) for entry in self._model.entries]
+        needed, wrong = states.count("needed"), states.count("not right")
+        parts = [f"{needed} of {len(states)} still needed" if needed else "", f"{wrong} not right" if wrong else ""]
         return ", ".join(part for part in parts if part) or "F10 shows your answers before they are sent"
 
     def around(self, view: View, look: Look, rows: int, note: str, time_left: str) -> Drawing:

@@ -67,8 +67,10 @@ class OwnTerminal:
 
     def close(self, last_line: str = "") -> None:
         """Gives it back as it was; `last_line` then stands on the person's own screen."""
+        if os.getpid() != self._pid:  # a child of a fork has no prompt, and perhaps a lock that nobody opens
+            return
         with self._lock:
-            if not self._is_open or os.getpid() != self._pid:  # a child of a fork has no prompt
+            if not self._is_open:
                 return
             self._is_open = False
             try:
@@ -115,7 +117,7 @@ class OwnTerminal:
     def show(self, drawing: Drawing) -> None:
         """Shows as many lines as fit; only those that differ from what is there are written."""
         with self._lock:
-            if self._is_open and os.getpid() == self._pid:
+            if self._is_open:
                 self._show(drawing)
 
     def _show(self, drawing: Drawing) -> None:
