@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 
 from ...forms import MISSING
 from ..form import FormModel
@@ -27,6 +28,7 @@ class Reviewing:
         self._back = back
         self._first = 0
         self._rows = 1
+        self._laid_out: tuple[Look, list[int], list[Line]] | None = None  # where answers begin, their lines
         self.at = -1  # the field that would be changed; none until an arrow is pressed
 
     def keys(self) -> Keys:
@@ -51,15 +53,17 @@ class Reviewing:
         return True
 
     def draw(self, look: Look, rows: int) -> Drawing:
-        lines: list[Line] = []
-        places: list[int] = []  # where each field begins
-        for number in range(len(self._model.entries)):
-            places.append(len(lines))
-            lines += self._answer(number, look)
+        if self._laid_out is None or self._laid_out[0] != look:
+            answers = [self._answer(number, look) for number in range(len(self._model.entries))]
+            places = list(accumulate(map(len, answers), initial=0))
+            self._laid_out = look, places, [line for each in answers for line in each]
+        _, places, lines = self._laid_out  # answers do not change while they are reviewed
         self._rows = max(2, rows - 2)
-        if self.at >= 0:
-            end = places[self.at + 1] if self.at + 1 < len(places) else len(lines)
-            self._first = max(min(self._first, places[self.at] - 1), end - self._rows + 1)
+        chosen = range(places[self.at], places[self.at + 1]) if self.at >= 0 else range(0)
+        if chosen:
+            self._first = max(min(self._first, chosen.start - 1), chosen.stop - self._rows + 1)
+            marked = [_marked(line, look, place == chosen.start) for place, line in enumerate(lines) if place in chosen]
+            lines = [*lines[: chosen.start], *marked, *lines[chosen.stop :]]
         shown, self._first = scrolled(lines, self._first, max(1, rows - 2), look)
         title = look.cut("Your answers, not sent yet:")
         return Drawing([(("strong", title),), (), *shown][-rows:])
@@ -71,11 +75,15 @@ class Reviewing:
         if entry.value is not MISSING and not entry.is_secret_named:
             text += f": {look.line(entry.text, _MOST_VALUE) or chr(34) * 2}"
         wrapped = look.wrapped(text, look.columns - STATE - 3)
-        style = "chosen" if number == self.at else ""
-        begin = look.sign("▸ ", "> ") if number == self.at else "  "
         of_state = "good" if state == "filled in" else "state"
-        first = (("", begin), (of_state, state.ljust(STATE + 1)), (style, wrapped[0]))
-        return [first, *((("", continuation(look)), (style, line)) for line in wrapped[1:])]
+        first = (("", "  "), (of_state, state.ljust(STATE + 1)), ("", wrapped[0]))
+        return [first, *((("", continuation(look)), ("", line)) for line in wrapped[1:])]
+
+
+def _marked(line: Line, look: Look, is_first: bool) -> Line:
+    """The line of an answer that would be changed."""
+    begin = ("", look.sign("▸ ", "> ")) if is_first else line[0]
+    return (begin, *line[1:-1], ("chosen", line[-1][1]))
 
 
 class Confirming:

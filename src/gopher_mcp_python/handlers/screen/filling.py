@@ -24,7 +24,8 @@ _PREVIOUS = frozenset(("backtab", "up", "c-p"))
 def state_of(entry: Entry) -> str:
     """What is with a field, in a word of ours that stands before the server's."""
     if entry.problem is not None:
-        return "needed" if entry.value is MISSING and entry.problem == "needs an answer" else "not right"
+        is_nothing = entry.value is MISSING and entry.problem.startswith("needs an answer")
+        return "needed" if is_nothing else "not right"
     if entry.value is MISSING:
         return "needed" if entry.required else "left out"
     return {"default": "default", "empty": "empty", "value": "filled in"}[entry.state]

@@ -56,6 +56,7 @@ class Frame:
     def __init__(self, asker: str, message: str, model: FormModel) -> None:
         self._asker = asker
         self._model = model
+        self._quoted: tuple[Look, list[str]] | None = None  # what was last shown of the texts
         self._texts = [text for text in (message, model.form.title, model.form.description) if text and text.strip()]
 
     def all_texts(self, entry: Entry | None) -> list[tuple[str, str]]:
@@ -95,7 +96,9 @@ class Frame:
         return [*lines, _rule(look)] if rows >= _ROOMY else lines
 
     def _message(self, look: Look, most: int) -> list[Line]:
-        lines = [line for text in self._texts for line in look.quoted(text)]
+        if self._quoted is None or self._quoted[0] != look:
+            self._quoted = look, [line for text in self._texts for line in look.quoted(text)]
+        lines = self._quoted[1]
         if len(lines) > most:
             shown = lines[: most - 1] if most > 1 else []
             rest = f"{look.sign('│', '|')} {look.sign('…', '...')} F2 shows all {len(lines)} lines"

@@ -45,7 +45,8 @@ class Look:
         encoding = (getattr(sys.stderr, "encoding", None) or "utf-8").lower().replace("_", "-")
         locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := os.environ.get(name))), "utf-8")
         says_so = any(word in locale.lower() for word in ("utf-8", "utf8"))
-        return Look(max(1, columns - 1), encoding, encoding in ("utf-8", "utf8") and says_so)
+        has_signs = os.environ.get("TERM") != "linux"  # the console without windows has few
+        return Look(max(1, columns - 1), encoding, encoding in ("utf-8", "utf8") and says_so and has_signs)
 
     def sign(self, fancy: str, plain: str) -> str:
         return fancy if self.fancy else plain
@@ -84,7 +85,8 @@ class Look:
                 continue
             if lines[-1].strip():
                 lines.append("")
-            while columns_of(word.rstrip()) > columns:
+            # A letter has at most four marks: what is that long needs no counting.
+            while len(word) > 6 * columns or columns_of(word.rstrip()) > columns:
                 begin = _begin_of(word, columns)
                 lines[-1], word = begin, word[len(begin) :]
                 lines.append("")

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..console import write_stderr
-from ..console_posix import PosixConsole
+from ..console_posix import PosixConsole, attributes_of
 from ..prompts import PersonAnswer
 from ..watch import Watch
 
@@ -31,6 +31,8 @@ def why_line_by_line(descriptor: int) -> str | None:
         columns, lines = os.get_terminal_size(descriptor)
     except OSError:
         return "the terminal has no size"
+    if attributes_of(descriptor) is None:
+        return "the terminal is gone"
     if columns < _LEAST_COLUMNS or lines < _LEAST_LINES:
         return f"the terminal is smaller than {_LEAST_COLUMNS} columns and {_LEAST_LINES} lines"
     try:

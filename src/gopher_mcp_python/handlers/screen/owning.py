@@ -77,6 +77,8 @@ class OwnTerminal:
                 self._output.reset_attributes()
                 self._output.enable_autowrap()
                 self._output.disable_bracketed_paste()
+                self._output.erase_screen()  # some terminals have only one
+                self._output.cursor_goto(1, 1)
                 self._output.quit_alternate_screen()
                 self._output.show_cursor()
                 self._output.write(last_line)
