@@ -382,6 +382,19 @@ def test_a_rule_for_the_whole_form(show: Show) -> None:
     assert summary(dialog) == "" and sent(dialog) == {"a": "x"}
 
 
+def test_a_rule_between_fields_is_told_beside_one_and_goes_with_the_other(show: Show) -> None:
+    rule = {"if": {"required": ["a"]}, "then": {"properties": {"b": {"maxLength": 2}}}}
+    schema = {"type": "object", "properties": {"a": STRING, "b": STRING}, **rule}
+    dialog = show(requested_schema=schema)
+    write(dialog, "a", "x")
+    write(dialog, "b", "long")
+    assert error(dialog, "b") == ""
+    assert sent(dialog) is None and error(dialog, "b") and summary(dialog)
+    assert dialog.focusWidget() is row(dialog, "b").editor.stops[0]
+    write(dialog, "a", "")
+    assert error(dialog, "b") == summary(dialog) == "" and sent(dialog) == {"b": "long"}
+
+
 def test_a_default_against_the_rules_is_told_when_sent(form: Form) -> None:
     dialog = form(f={**STRING, "default": "a", "minLength": 2})
     assert error(dialog, "f") == ""

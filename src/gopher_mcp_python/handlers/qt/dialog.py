@@ -26,20 +26,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ...errors import UnsafeUrlError
-from ...forms import FormContentError, FormSchemaError
-from ...weburl import parse_web_url
+from ...forms import FormContentError
 from ..dialogue import duration
-from ..form import FormModel
-from ..form_texts import what_is_asked
 from ..prompts import CANCELLED, DECLINED, PersonAnswer
 from .asked import Asked
-from .blocks import TextBlock
-from .field_row import FieldRow
+from .bodies import body_of
 from .form_view import FormView, ScrollBody
 from .frame import Footer, Header
-from .style import ToneLabel, retone
-from .url_view import Opener, UrlView
+from .problems import Problems
+from .style import retone
+from .url_view import Opener
 
 __all__ = ["ElicitValue", "McpElicitationDialog"]
 
@@ -48,7 +44,6 @@ ElicitValue = Union[str, int, float, bool, list[str], None]
 _HINT_FOR = 6000  # milliseconds in which a second Esc counts
 _ESCAPE_HINT = "Press Esc again to cancel; what you filled in is lost then."
 _COLUMNS = 88  # average characters of a window's width
-_SUMMED_UP = 5  # problems in the summary
 _NOTHING = frozenset((Qt.Key.Key_Return, Qt.Key.Key_Enter))
 
 
@@ -87,26 +82,25 @@ class McpElicitationDialog(QDialog):
         super().__init__(parent)
         self._asked = Asked.of(server_id, params, tool)
         self._answer: PersonAnswer | None = None
-        self._model: FormModel | None = None
-        self._summed_up: list[FieldRow] = []
-        self._view: FormView | UrlView | None = None
+        self._problems: Problems | None = None  # those of the last time that somebody wanted to send
+        body = body_of(self._asked, opener)
+        self._model, self._view = body.model, body.view
         self.setModal(False)
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)  # an answer does not end the program
         self.setSizeGripEnabled(True)
         self.setWindowTitle(f"Request from {self._asked.asker}")
         self._hint_timer = QTimer(self, singleShot=True, interval=_HINT_FOR)
         self._hint_timer.timeout.connect(self._forget_escape)
-        body = self._made_body(opener)
-        self._header = Header(self._sentence(), self._texts(), is_url=self.is_url_request, screen=self.screen())
-        self._footer = Footer(self._send_word())
+        self._header = Header(body.sentence, body.texts, is_url=self.is_url_request, screen=self.screen())
+        self._footer = Footer(body.send)
         if lasting:
             self._footer.offer_decline_all(self._asked.asker, lasting)
         self._connect()
         column = QVBoxLayout(self)
         column.addWidget(self._header)
-        column.addWidget(body, 1)
+        column.addWidget(body.widget, 1)
         column.addWidget(self._footer)
-        self._lay_out(column, body)
+        self._lay_out(column, body.widget)
 
     # ---- the answer ------------------------------------------------------------------------------------------------
 
@@ -171,60 +165,6 @@ class McpElicitationDialog(QDialog):
 
     # ---- how it is made --------------------------------------------------------------------------------------------
 
-    def _made_body(self, opener: Opener | None) -> QWidget:
-        if self.is_url_request:
-            return self._url_body(opener)
-        if self._asked.mode != "form":
-            return self._refused("This kind of request is not known", "")
-        try:
-            schema = self._asked.schema
-            model = FormModel(schema if schema is not None else {"type": "null"})
-        except FormSchemaError as error:
-            return self._refused(f"The form can't be shown: {error}", "")
-        self._model = model
-        if not model.entries:
-            return QWidget()
-        self._view = FormView(model)
-        return self._view
-
-    def _url_body(self, opener: Opener | None) -> QWidget:
-        try:
-            page = parse_web_url(self._asked.url)
-        except UnsafeUrlError as reason:
-            return self._refused(f"The page was refused: {reason}", self._asked.url[:500])
-        self._view = UrlView(page, opener)
-        return self._view
-
-    def _refused(self, why: str, text: str) -> QWidget:
-        """What is shown in place of what can't be answered."""
-        body = ScrollBody()
-        body.column.addWidget(ToneLabel(f"{why}. You can only decline or cancel.", "error", bold=True))
-        if text:
-            block = TextBlock(text, name="The refused URL", most=4, fixed_width=True)
-            block.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
-            body.column.addWidget(block)
-        body.column.addStretch(1)
-        return body
-
-    def _sentence(self) -> str:
-        asker = self._asked.asker
-        if self.is_url_request:
-            return f"{asker} asks you to open a page in your browser."
-        if self._model is None:
-            return f"{asker} asks you something."
-        return f"{asker} asks you to {what_is_asked(len(self._model.entries))}."
-
-    def _texts(self) -> list[str]:
-        form = None if self._model is None else self._model.form
-        return [self._asked.message, (form and form.title) or "", (form and form.description) or ""]
-
-    def _send_word(self) -> str | None:
-        if isinstance(self._view, UrlView):
-            return "I &finished"
-        if self._model is None:
-            return None
-        return "&Send" if self._model.entries else "A&gree"
-
     def _connect(self) -> None:
         """Bound methods only, which Qt holds weakly: a dialog that nobody holds is gone."""
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
@@ -273,33 +213,14 @@ class McpElicitationDialog(QDialog):
         try:
             answer = PersonAnswer("accept", self._model.content())
         except FormContentError:
-            self._show_problems(*self._model.problems())
+            self._problems = Problems(self._model, self._view, self._footer)
         else:
             self._finish(answer)
 
-    def _show_problems(self, rules: dict[str, str], general: list[str]) -> None:
-        for row in self._summed_up:
-            row.refresh()
-        self._summed_up = []
-        if isinstance(self._view, FormView):
-            for name, problem in rules.items():
-                row = self._view.row(name)
-                row.judge()
-                row.refresh(problem)
-                self._summed_up.append(row)
-        assert self._model is not None
-        sentences = [*(f"{self._model[name].label} {rule}." for name, rule in rules.items()), *_ended(general)]
-        self._footer.show_summary(_summary(sentences))
-        if self._summed_up and isinstance(self._view, FormView):
-            self._view.show_row(self._summed_up[0])
-
     def _form_changed(self) -> None:
         self._forget_escape()
-        if self._footer.summary.isHidden():
-            return
-        problems = {one: problem for one in self._summed_up if (problem := one.entry.check()) is not None}
-        sentences = [f"{one.entry.label} {problem}." for one, problem in problems.items()]
-        self._footer.show_summary(_summary(sentences))
+        if self._problems is not None:
+            self._problems.look_again()
 
     def _forget_escape(self) -> None:
         self._hint_timer.stop()
@@ -356,15 +277,3 @@ class McpElicitationDialog(QDialog):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.ApplicationPaletteChange):
             retone(self)
-
-
-def _summary(sentences: list[str]) -> str:
-    if not sentences:
-        return ""
-    more = len(sentences) - _SUMMED_UP
-    said = [f"It can't be sent yet. {sentences[0]}", *sentences[1:_SUMMED_UP]]
-    return "\n".join([*said, f"... and {more} more."] if more > 0 else said)
-
-
-def _ended(sentences: list[str]) -> list[str]:
-    return [f"{sentence}." for sentence in sentences]
