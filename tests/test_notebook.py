@@ -224,6 +224,14 @@ def test_an_interrupt_of_a_cell_that_awaits_cancels(kernel: Kernel, server: McpS
     kernel.run(NOBODY_ASKS)
 
 
+def test_an_interrupt_is_noticed_by_a_cell_in_which_nothing_else_happens(kernel: Kernel) -> None:
+    cell = kernel.begin("await asyncio.to_thread(prompt.ask, page(), Watch())")
+    cell.question()
+    kernel.interrupt()
+    cell.end(error="CancelledError")
+    kernel.run("ask(form({}))", "y")
+
+
 def test_an_interrupt_reaches_whoever_asks_directly(kernel: Kernel) -> None:
     cell = kernel.begin("ask(page())")
     cell.question()
