@@ -39,6 +39,7 @@ class Desk(QObject):
     Attributes:
         gui_thread: the thread of the application, as Python knows it.
         is_ending: the event loop of the application has ended, so that nothing is served any more.
+        is_closed: the interpreter ends.
     """
 
     _posted = Signal()
@@ -52,8 +53,7 @@ class Desk(QObject):
         self._windows: dict[Case, McpElicitationDialog] = {}
         self._unexposed: dict[QWindow, Case] = {}
         self._leaving: set[McpElicitationDialog] = set()
-        self._closed = False
-        self.is_ending = False
+        self.is_closed = self.is_ending = False
         here = is_gui_thread(app)
         # Elsewhere it is learnt when something is served; Qt wants its application on the main thread.
         self.gui_thread = threading.current_thread() if here else threading.main_thread()
@@ -83,7 +83,7 @@ class Desk(QObject):
     @property
     def is_gone(self) -> bool:
         """Whether no window of it can come or be answered any more."""
-        return self._closed or not self.gui_thread.is_alive() or not Shiboken.isValid(self)
+        return self.is_closed or not self.gui_thread.is_alive() or not Shiboken.isValid(self)
 
     def has_loop(self) -> bool:
         """Whether an event loop runs on the GUI thread; True also where it is busy. A look from outside."""
@@ -238,7 +238,7 @@ class Desk(QObject):
     def end(self) -> None:
         """The interpreter ends, and PySide6 deletes the application next: before, all of this goes, in order."""
         with self._lock:
-            self._closed = True
+            self.is_closed = True
         if threading.current_thread() is not self.gui_thread or not Shiboken.isValid(self):
             for case in list(self._cases):
                 case.settle(CANCELLED)
@@ -256,10 +256,10 @@ _desk_lock = threading.Lock()
 
 
 def desk_of(app: QApplication) -> Desk:
-    """The desk of the running application, made on first use. Any thread."""
+    """The desk of the application, made on first use, and anew where that application was deleted. Any thread."""
     global _desk
     with _desk_lock:
-        if _desk is None or _desk.is_gone:
+        if _desk is None or not (_desk.is_closed or Shiboken.isValid(_desk)):
             _desk = Desk(app)
         return _desk
 

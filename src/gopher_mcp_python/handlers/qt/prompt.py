@@ -65,7 +65,7 @@ class QtPrompt:
         if not self._any_platform and QGuiApplication.platformName() in _UNSEEN:
             return f"Qt's platform {QGuiApplication.platformName()} has no display"
         desk = desk_of(app)
-        if desk.is_ending:
+        if desk.is_ending or desk.is_gone:
             return "the application's event loop has ended"
         if not is_gui_thread(app) and is_occupied(desk.gui_thread.ident or 0):
             return OCCUPIED
