@@ -97,8 +97,7 @@ def test_withdrawal_ends_it_and_what_was_typed_is_nobodys(tmp_path: Path) -> Non
         screen.keys("half").until("filled in Name")
         gone.touch()
         screen.until("the request was withdrawn")
-        screen.until(lambda seen: seen.raw.count(OFF) == 1)
-        time.sleep(0.2)
+        screen.until(lambda seen: termios.tcgetattr(seen.child.child_fd)[3] & termios.ICANON)
         screen.child.sendline("for the program")
         facts = screen.answered()
     assert facts == {"action": "cancel", "content": None, "whole_server": None, "line": "for the program\n", **CLEAN}
@@ -106,8 +105,12 @@ def test_withdrawal_ends_it_and_what_was_typed_is_nobodys(tmp_path: Path) -> Non
 
 
 def test_the_time_limit_is_shown_and_cancels() -> None:
-    with Here(NAME, watch=Watch.for_limit(1500)) as screen:
-        screen.until("Time left: [12] s$")
+    left = [90_000]
+    with Here(NAME, watch=Watch(engine_limit_ms=lambda: left[0])) as screen:
+        screen.until("Time left: 1 min 30 s$")
+        left[0] = 59_000
+        screen.until("Time left: 59 s$")
+        left[0] = 0
         assert screen.answer().action == "cancel"
     assert screen.raw.endswith("\r\nThe time is up: cancelled.\r\n")
 

@@ -371,6 +371,44 @@ def test_the_defaults_of_the_conformance_suite() -> None:
     assert sent(form(*properties, **properties), *["\t"] * 4) == values
 
 
+# ---- inputs that broke other clients ---------------------------------------------------------------------------------
+
+
+def test_odd_schemas_are_forms_like_others() -> None:
+    names = ("__proto__", "__class__", "class", "", "a b", "a.b")
+    assert sent(form(**dict.fromkeys(names, STRING)), *"".join(f"{n}\t" for n in range(6))) == {
+        name: str(number) for number, name in enumerate(names)
+    }
+    schema = {
+        **form("p", "e", p={"$ref": "#/$defs/P"}, e=STRING, o={"oneOf": [{"const": 1, "title": "One"}]},
+               n={"anyOf": [STRING, {"type": "null"}]}, m={"type": "number"},
+               z={"type": "array", "items": {"enum": ["a", "b"]}}),
+        "$defs": {"P": {"enum": ["low", "high"]}},
+    }  # fmt: skip
+    keys = ["high \t", C_T, "\t", "one \t", "none", "\t", "none", "\t", "b "]
+    assert sent(schema, *keys) == {"p": "high", "e": "", "o": 1, "z": ["b"]}
+    assert sent(form(a=STRING, b={"type": "integer"}, c={"type": "boolean"}, d={**FRUIT, "minItems": 1})) == {}
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "told"),
+    [
+        ({**STRING, "format": "date"}, "20260131", "✗ must be .*date"),
+        ({**STRING, "format": "date-time"}, "2026-01-31", "✗ must be .*date"),
+        ({**STRING, "format": "uri"}, "a b", "✗ must be .*address"),
+        ({"type": "number"}, "nan", "✗ must be a number"),
+        ({**STRING, "pattern": "^\\p{L}+$"}, "1", "✗ "),
+    ],
+)
+def test_what_is_refused_says_why(field: dict[str, Any], typed: str, told: str) -> None:
+    with Here(form(f=field)) as screen:
+        screen.until("F1 help")
+        screen.keys(typed).until(told)
+        screen.keys(C_O, F10).until(REVIEW)
+        screen.keys(ENTER)
+        assert screen.answer().content == {}
+
+
 # ---- secrets ---------------------------------------------------------------------------------------------------------
 
 

@@ -88,7 +88,11 @@ def test_open_opens_the_page_again(capsys: pytest.CaptureFixture[str]) -> None:
     asked = Lines("n", "open", "done", open_browser="ask")
     assert asked.page(Watch()).action == "accept"
     assert asked.opened == [URL]
-    assert capsys.readouterr().err.count('"open" opens the page again') == 2
+    for word in ("open", "o", "yes"):
+        at_once = Lines(word, "", open_browser="ask")
+        assert at_once.page(Watch()).action == "accept"
+        assert at_once.opened == [URL]
+    assert capsys.readouterr().err.count('"open" opens the page again') == 5
 
 
 def test_where_nothing_is_opened_open_is_no_word(capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,6 +32,7 @@ ReadLine = Callable[["int | None"], "str | None"]
 Turn = Callable[[Watch], "AbstractContextManager[Console | None]"]  # a console of somewhere else, once it is free
 
 _ACCEPT = frozenset(("", "done", "finished", "ok", "y", "yes", "continue"))
+_TO_OPEN = "open the page"
 _OPEN = frozenset(("open", "o"))
 _MOST_RETRIES = 10  # lines that are no answer; a person gives up sooner, a script must not go on for ever
 
@@ -124,7 +125,7 @@ class _Dialogue:
         self._message = (request and request.message) or ""
         self._url = (request and request.url) or ""
         self._watch = watch
-        self._page: WebUrl | None = None
+        self._page: WebUrl | None = None  # what "open" opens, once it was offered
         self.whole_server: dialogue.Lasting | None = None  # everything of this server is to be declined
 
     def run(self) -> str:
@@ -133,12 +134,12 @@ class _Dialogue:
         except UnsafeUrlError as reason:
             self._refuse(reason)
             return "decline"
-        self._page = page
         shown = self._console.write(self._introduction(page))
         self._watch.on_shown()
         if not self._console.can_read:
             return self._nobody()
         opened, answer = self._offer_browser(page)
+        self._page = page
         if answer is not None or not (opened or shown):
             return answer or "cancel"
         return self.finish()
@@ -154,7 +155,7 @@ class _Dialogue:
     def _more_words(self) -> Iterator[str]:
         if self._can_open:
             yield '"open" opens the page again, "decline" says no.'
-        if self._page is not None and (words := dialogue.lasting_words(self._watch)):
+        if words := dialogue.lasting_words(self._watch):
             yield words
 
     @property
@@ -184,7 +185,7 @@ class _Dialogue:
         if self._prompt.asks_first or page.is_misleading:
             self._console.write(dialogue.OPEN_NOW)
             line = self._wait()
-            answer = "decline" if line in ("n", "no") else self._answer(line, "open the page")
+            answer = "decline" if line in ("n", "no") else self._answer(line, _TO_OPEN)
             if isinstance(line, End) or answer == "cancel" or self.whole_server is not None:
                 return False, answer
             if answer == "decline":
@@ -216,13 +217,14 @@ class _Dialogue:
                 self._opened(self._page)
                 line = self._wait()
                 continue
+            if line in _OPEN and what == _TO_OPEN:
+                return "accept"
             self._console.write(f'That is no answer. Press Enter to {what}, or type "cancel" and press Enter.\n')
             line = self._wait()
         return "cancel"
 
     def _declines(self, line: str) -> bool:
-        if self._page is not None:
-            self.whole_server = dialogue.whole_server_of(line, self._watch)
+        self.whole_server = dialogue.whole_server_of(line, self._watch)
         return line in dialogue.DECLINE or self.whole_server is not None
 
     def _ended(self, end: End) -> str:
