@@ -75,8 +75,8 @@ Asking(lambda: print(QtPrompt().unusable(), QtPrompt(any_platform=True).unusable
 
 
 def test_an_event_loop_that_never_runs_is_told_after_a_few_seconds() -> None:
-    """With the real limit, as a program that forgot it would see it."""
-    assert play("begin()\nthread().join()") == ["no Qt event loop is running, so that no window can come"]
+    body = "from gopher_mcp_python.handlers.qt import vigil\nvigil.NO_LOOP_AFTER = 0.2\nbegin()\nthread().join()"
+    assert play(body) == ["no Qt event loop is running, so that no window can come"]
 
 
 def test_when_the_application_quits_what_is_open_is_cancelled() -> None:
@@ -114,8 +114,11 @@ two.join()
     assert play(body) == ["cancel", "decline"]
 
 
-@pytest.mark.parametrize("daemon", [False, True])
-@pytest.mark.parametrize("end", ["pass", "sys.exit(0)", "del app", "app.shutdown()"])
+@pytest.mark.parametrize(
+    ("daemon", "end"),
+    [(False, "pass"), (True, "pass"), (False, "sys.exit(0)"), (True, "del app"), (False, "app.shutdown()"),
+     (True, "app.shutdown()")],
+)  # fmt: skip
 def test_a_program_that_ends_with_an_open_prompt(daemon: bool, end: str) -> None:
     """Without aboutToQuit: it serves events by itself. A thread that is no daemon is waited for, so that it must get
     its answer before that."""

@@ -14,7 +14,7 @@ import pytest
 from tests.support import children
 from tests.support.children import ROOT
 from tests.support.servers import McpServer
-from tests.support.variants import BOTH, EMBEDDED, Variant
+from tests.support.variants import BOTH, EMBEDDED, NATIVE, Variant
 from tests.support.xvfb import Display, Program, until
 
 pytestmark = pytest.mark.skipif(os.name == "nt" or shutil.which("Xvfb") is None, reason="needs Xvfb")
@@ -32,20 +32,39 @@ def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Display]:
         yield found
 
 
-@pytest.fixture
-def browser(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A "browser" that writes down what it was given, and nothing else."""
-    script = tmp_path / "browser"
-    script.write_text(f'#!/bin/sh\ncd {tmp_path} && printf "%s\\n" "$@" > part && mv part opened\n')
+    folder = tmp_path_factory.mktemp("browser")
+    script = folder / "browser"
+    script.write_text(f'#!/bin/sh\ncd {folder} && printf "%s\\n" "$@" > part && mv part opened\n')
     script.chmod(0o755)
     return script
 
 
-@pytest.fixture
-def program(display: Display, browser: Path) -> Iterator[Program]:
-    with Program(display, ["-m", "tests.support.desktop"], {"BROWSER": str(browser)}) as found:
+@pytest.fixture(scope="module")
+def environment(browser: Path, environment_for: Callable[[Variant], dict[str, str]]) -> dict[str, str]:
+    """Of a program that can have agents on both engines."""
+    return {**environment_for(NATIVE), "BROWSER": str(browser)}
+
+
+@pytest.fixture(scope="module")
+def shared_program(display: Display, environment: dict[str, str]) -> Iterator[Program]:
+    with Program(display, ["-m", "tests.support.desktop"], environment) as found:
         found.hear("ready")
         yield found
+
+
+@pytest.fixture
+def program(shared_program: Program, display: Display, browser: Path) -> Iterator[Program]:
+    """A program without open requests."""
+    (browser.parent / "opened").unlink(missing_ok=True)
+    yield shared_program
+    shared_program.tell(close_all=True)  # those of a test that failed
+    display.wait_for(0)
+    shared_program.tell(say="closed")
+    shared_program.hear("said")
+    shared_program.forget()
 
 
 def shown(display: Display, program: Program, message: str, **more: Any) -> tuple[str, dict[str, Any]]:
@@ -170,20 +189,24 @@ def test_windows_stand_beside_each_other(display: Display, program: Program) -> 
     assert all(
         abs(x - a) >= 18 or abs(y - b) >= 18 for place, (x, y) in enumerate(places) for a, b in places[:place]
     ), places
-    program.tell(quit=True)
+    for window in display.windows():
+        display.activate(window)
+        display.key("Escape")
     assert {program.hear("answer")["action"] for _ in range(4)} == {"cancel"}
-    program.end()
 
 
 # ---- the program -----------------------------------------------------------------------------------------------------
 
 
-def test_a_program_that_quits_with_an_open_prompt_ends_well(display: Display, program: Program) -> None:
-    focused(display, program, "Who?")
-    display.type("Ada")
-    program.tell(quit=True)
-    assert program.hear("answer")["action"] == "cancel"
-    program.end()
+def test_a_program_that_quits_with_open_prompts_ends_well(display: Display, environment: dict[str, str]) -> None:
+    with Program(display, ["-m", "tests.support.desktop"], environment) as program:
+        program.hear("ready")
+        focused(display, program, "Who?")
+        display.type("Ada")
+        shown(display, program, "And who else?")
+        program.tell(quit=True)
+        assert {program.hear("answer")["action"] for _ in range(2)} == {"cancel"}
+        program.end()
 
 
 def test_the_time_limit_takes_the_window_away(display: Display, program: Program) -> None:
@@ -194,22 +217,15 @@ def test_the_time_limit_takes_the_window_away(display: Display, program: Program
 
 @pytest.mark.parametrize("variant", BOTH, ids=str)
 def test_agents_are_answered_in_a_window(
-    variant: Variant, display: Display, browser: Path, server: McpServer,
-    environment_for: Callable[[Variant], dict[str, str]],
-) -> None:  # fmt: skip
-    env = {**environment_for(variant), "BROWSER": str(browser)}
+    variant: Variant, display: Display, program: Program, server: McpServer
+) -> None:
     agent = {"engine": variant.engine, "provider": variant.provider, "url": server.url}
-    with Program(display, ["-m", "tests.support.desktop"], env) as program:
-        program.hear("ready")
-        program.tell(agent={**agent, "query": "get it, using decline_aware"})
-        window = display.wait_for(1)[0]
-        display.activate(window)
-        display.key("alt+f")  # "I finished"
-        result = program.hear("result")
-        assert result["engine"] == variant.engine and "action: accept" in result["result"]
-        assert server.actions() == ["accept"]
-        program.tell(quit=True)
-        program.end()
+    program.tell(agent={**agent, "query": "get it, using decline_aware"})
+    display.activate(display.wait_for(1)[0])
+    display.key("alt+f")  # "I finished"
+    result = program.hear("result")
+    assert result["engine"] == variant.engine and "action: accept" in result["result"]
+    assert server.actions() == ["accept"]
 
 
 def test_an_agents_form_is_answered_in_a_window(display: Display, program: Program, server: McpServer) -> None:

@@ -3,7 +3,8 @@
     python -m tests.support.desktop
 
 Takes JSON lines: {"ask": MESSAGE, "form": SCHEMA or "url": URL, "timeout_s": ...}; {"agent": {...}} and {"here": {...}}
-as of `_run`; {"quit": true}. Prints a line when a request is shown (with where its buttons are), one with its answer.
+as of `_run`; {"close_all": true}; {"say": WORD}; {"quit": true}. Prints a line when a request is shown (with where its
+buttons are), and one with its answer.
 """
 
 from __future__ import annotations
@@ -57,6 +58,12 @@ class Program(QObject):
     def _obey(self, given: dict[str, Any]) -> None:
         if "quit" in given:
             self._app.quit()
+        elif "close_all" in given:
+            for top in QApplication.topLevelWidgets():
+                if isinstance(top, McpElicitationDialog):
+                    top.close()
+        elif "say" in given:
+            tell(said=given["say"])
         elif "here" in given:  # on the GUI thread, as a beginner would
             self._run(given["here"])
         elif "agent" in given:

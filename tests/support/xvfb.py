@@ -179,6 +179,10 @@ class Program:
             assert line is not None, f"it ended without {key!r} {also}: {self._seen}, {self.end(check=False)}"
             self._seen.append(json.loads(line))
 
+    def forget(self) -> None:
+        """What it said so far."""
+        self._seen.clear()
+
     def interrupt(self) -> None:
         """Ctrl-C."""
         self._process.send_signal(signal.SIGINT)
