@@ -73,7 +73,10 @@ def test_everything_can_be_read(show: Show, palette: Any, ground: QColor) -> Non
     palette(QPalette(ground))
     dialog = show(requested_schema=EVERYTHING)
     dialog._footer.send.click()
-    assert any(label.tone == "error" and label.isVisible() for label in dialog.findChildren(ToneLabel))
+    labels: list[ToneLabel] = [label for label in dialog.findChildren(ToneLabel) if label.isVisible()]
+    assert {label.tone for label in labels} == {"plain", "muted", "warning", "error"}
+    for label in labels:
+        assert label.palette().color(QPalette.ColorRole.WindowText) == tone_color(label.tone, dialog.palette())
     found = contrasts(dialog)
     assert len(found) > 10 and min(found.values()) >= 4.5, found
 
