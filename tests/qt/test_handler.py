@@ -9,14 +9,15 @@ import time
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import Shiboken
 
 from gopher_mcp_python import AgentError
 from gopher_mcp_python.handlers.occupied import occupying
 from gopher_mcp_python.handlers.prompts import PersonAnswer, PromptUnavailable
-from gopher_mcp_python.handlers.qt import QtElicitationHandler, QtPrompt, QtPromptUnavailable, vigil
+from gopher_mcp_python.handlers.qt import QtElicitationHandler, QtPrompt, QtPromptUnavailable, held_keys, vigil
 from gopher_mcp_python.handlers.qt.desk import MAX_WINDOWS
 from gopher_mcp_python.handlers.watch import Watch
 from gopher_mcp_python.policy.decisions import RememberedResponse
@@ -280,6 +281,24 @@ def test_each_answer_goes_to_its_own_request_in_any_order() -> None:
         asked[name].join(desk.LONG)  # the others are still open
         assert asked[name].result.content == {"name": name}
     desk.wait_until(lambda: not desk.prompts())
+
+
+def test_a_key_that_was_meant_for_another_window_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two confirmations, and a Ctrl+Enter too many."""
+    monkeypatch.setattr(held_keys, "HELD_FOR", 600_000)
+    question = {"type": "object", "properties": {}}
+    first, second = ask(form("one", question)), ask(form("two", question))
+    desk.wait_for(2)
+    desk.press(desk.wait_for_one("one"), "Agree")
+    assert first.outcome().action == "accept"
+    left = desk.wait_for(1)[0]
+    left.activateWindow()
+    desk.wait_until(left.isActiveWindow)
+    QTest.keyClick(left, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert second.is_alive() and left.isVisible()
+    left.findChild(QTimer, "gopher-held-keys").timeout.emit()
+    QTest.keyClick(left, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert second.outcome().action == "accept"
 
 
 def test_no_window_covers_another() -> None:

@@ -62,8 +62,7 @@ def program(shared_program: Program, display: Display, browser: Path) -> Iterato
     yield shared_program
     shared_program.tell(close_all=True)  # those of a test that failed
     display.wait_for(0)
-    shared_program.tell(say="closed")
-    shared_program.hear("said")
+    when_keys_count(shared_program)
     shared_program.forget()
 
 
@@ -78,6 +77,12 @@ def focused(display: Display, program: Program, message: str, **more: Any) -> st
     window, _ = shown(display, program, message, **more)
     display.wait_for_active(window)
     return window
+
+
+def when_keys_count(program: Program) -> None:
+    """A window that has just got the keyboard takes no shortcut."""
+    program.tell(say="now")
+    program.hear("said")
 
 
 # ---- the keyboard ----------------------------------------------------------------------------------------------------
@@ -178,6 +183,7 @@ def test_a_second_prompt_does_not_take_the_keyboard_from_the_first(display: Disp
     assert display.wait_for(1) == [second]
     display.activate(second)
     display.type("Eve")
+    when_keys_count(program)
     display.key("ctrl+Return")
     assert program.hear("answer", answer="two")["content"] == {"name": "Eve"}
 
@@ -233,6 +239,7 @@ def test_an_agents_form_is_answered_in_a_window(display: Display, program: Progr
     program.tell(agent={**agent, "query": "form_tool"})
     display.activate(display.wait_for(1)[0])
     display.type("tidy")
+    when_keys_count(program)
     display.key("ctrl+Return")
     assert 'form: accept {"reason": "tidy"' in program.hear("result")["result"]
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, QPoint, QSocketNotifier, Qt, Signal, Slot
+from PySide6.QtCore import QObject, QPoint, QSocketNotifier, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QShortcut
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit
 
 from gopher_mcp_python import GopherAgent, GopherAgentElicitationRequest
@@ -63,7 +65,7 @@ class Program(QObject):
                 if isinstance(top, McpElicitationDialog):
                     top.close()
         elif "say" in given:
-            tell(said=given["say"])
+            self._once_keys_count(lambda: tell(said=given["say"]))
         elif "here" in given:  # on the GUI thread, as a beginner would
             self._run(given["here"])
         elif "agent" in given:
@@ -101,7 +103,16 @@ class Program(QObject):
             texts = [one.toPlainText() for one in top.findChildren(QPlainTextEdit)]
             if message in texts:
                 buttons = {one.text().replace("&", ""): _middle(one) for one in top.findChildren(QAbstractButton)}
-                tell(shown=message, buttons=buttons, window=str(int(top.winId())))
+                facts = {"shown": message, "buttons": buttons, "window": str(int(top.winId()))}
+                self._once_keys_count(lambda facts=facts: tell(**facts))
+
+    def _once_keys_count(self, then: Callable[[], None]) -> None:
+        """A new window takes no shortcut for half a second; a person is not faster."""
+        tops = [top for top in QApplication.topLevelWidgets() if isinstance(top, McpElicitationDialog)]
+        if any(shortcut.signalsBlocked() for top in tops for shortcut in top.findChildren(QShortcut)):
+            QTimer.singleShot(20, lambda: self._once_keys_count(then))
+        else:
+            then()
 
 
 def _middle(button: QAbstractButton) -> tuple[int, int]:
