@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output import ColorDepth
@@ -48,7 +49,8 @@ class OwnTerminal:
         self._shown: list[Line] = []
         self._size = (0, 0)
         self.is_lost = False
-        self._output = Vt100_Output(self, self._given_size, term=os.environ.get("TERM"), enable_cpr=False)  # type: ignore[arg-type]
+        stream: Any = self  # it is written to, and nothing else
+        self._output = Vt100_Output(stream, self._given_size, term=os.environ.get("TERM"), enable_cpr=False)
         self.encoding = Look.of_terminal(80).encoding
         self._depth = ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else ColorDepth.DEPTH_4_BIT
 
