@@ -55,7 +55,8 @@ def test_the_native_extra_has_a_marker_for_each_platform(distribution: metadata.
 
 def test_nothing_heavy_is_required(distribution: metadata.Distribution) -> None:
     required = [re.split(r"[^\w.-]", line)[0] for line in distribution.requires or [] if "extra ==" not in line]
-    assert set(required) == {"mcp", "cryptography", "platformdirs", "prompt_toolkit", "regex"}  # mcp brings most of them
+    # mcp brings most of them.
+    assert set(required) == {"mcp", "cryptography", "platformdirs", "prompt_toolkit", "regex"}
 
 
 def test_the_command_is_installed(distribution: metadata.Distribution) -> None:

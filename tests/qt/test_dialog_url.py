@@ -169,7 +169,8 @@ def test_no_browser_is_told_with_its_reason(show: Show, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    "url", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vscode://x", " http://a.test/", "\x01http://a/"]
+    "url",
+    ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vscode://x", " http://a.test/", "\x01http://a/"],
 )
 def test_unsafe_addresses_are_shown_and_lead_nowhere(show: Show, url: str) -> None:
     dialog = show(mode="url", url=url)
