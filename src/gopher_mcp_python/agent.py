@@ -218,6 +218,7 @@ class GopherAgent:
     def _run_and_find_cause(self, query: str, timeout_ms: int) -> RunOutcome:
         limit = checked_run(query, timeout_ms)
         with occupying(), running(self, self._life.engine), self._elicitor.during_run():
+            self._elicitor.check_thread()
             try:
                 outcome = self._run_and_ask(query, limit)
             except AgentError as error:

@@ -169,6 +169,11 @@ class Elicitor:
             if last:
                 self._answered.end_run()
 
+    def check_thread(self) -> None:
+        """For a run that begins on this thread. Raises AgentError where nobody could be asked because of that."""
+        if self._person is not None:
+            self._person.check_thread()
+
     def take_cause(self) -> BaseException | None:
         """The last handler's exception since the last call, for the run's result."""
         with self._lock:

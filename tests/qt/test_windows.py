@@ -255,13 +255,22 @@ def test_without_any_handler_a_desktop_program_asks_in_a_window(
 
 
 def test_an_agent_on_the_gui_thread_is_refused_at_once(display: Display, program: Program, server: McpServer) -> None:
-    """The server gets its answer, the run ends, and its result says why nobody was asked."""
+    """Before any server hears of it."""
     agent = {"engine": "embedded", "provider": EMBEDDED.provider, "url": server.url, "query": "form_tool"}
     program.tell(here=agent)
-    result = program.hear("result")
-    assert "form: cancel" in result["result"]
-    assert result["cause"].startswith("QtPromptUnavailable: Nobody can be asked by a window: this is the GUI thread")
-    assert "run_async" in result["cause"] and "worker thread" in result["cause"]
+    error = program.hear("result")["error"]
+    assert error.startswith("Nobody can be asked by a window: this is the GUI thread")
+    assert "run_async" in error and "worker thread" in error
+    assert display.windows() == [] and "form_tool" not in server.tools_run()
+
+
+def test_by_default_an_agent_on_the_gui_thread_asks_elsewhere(
+    display: Display, program: Program, server: McpServer
+) -> None:
+    """That one has no terminal either: the server gets its answer, and the run ends."""
+    agent = {"engine": "embedded", "provider": EMBEDDED.provider, "url": server.url, "query": "form_tool"}
+    program.tell(here={**agent, "by_default": True})
+    assert "form: cancel" in program.hear("result")["result"]
     assert display.windows() == []
 
 

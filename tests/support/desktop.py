@@ -91,7 +91,8 @@ class Program(QObject):
             with GopherAgent.create_with_url(given["provider"], "scripted", given["url"], options) as agent:
                 result = agent.run_detailed(given["query"])
                 cause = result.elicitation_cause
-                tell(result=result.response, engine=agent.engine, cause=cause and f"{type(cause).__name__}: {cause}")
+                told = {"engine": agent.engine, "cause": cause and f"{type(cause).__name__}: {cause}"}
+                tell(result=result.response, error=result.error_message, **told)
         except Exception as error:
             tell(result=None, error=str(error))
 

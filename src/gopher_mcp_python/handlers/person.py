@@ -44,6 +44,12 @@ class Person:
         """Whether asking may go on when nobody waits for the answer any more."""
         return bool(getattr(self._prompt, "outstays", False))
 
+    def check_thread(self) -> None:
+        """For who is about to wait on this thread. Raises PromptUnavailable where the prompt would need the thread."""
+        check = getattr(self._prompt, "check_thread", None)
+        if check is not None:
+            check()
+
     def ask(self, request: GopherAgentElicitationRequest, watch: Watch) -> tuple[PersonAnswer, bool]:
         """The answer, and whether it came without asking them. Raises what the prompt raises."""
         if self._guard is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,6 +35,7 @@ class _Handler:
         timeout_s: float | None = None,
         lasting: Sequence[Literal["session", "always"]] = (),
     ) -> None:
+        import_module(".dialog", __package__)  # now rather than when somebody waits for the first window
         self._timeout_s = _checked_timeout(timeout_s)
         self._lasting = _checked_lasting(lasting)
         self.gopher_prompt = QtPrompt(parent, timeout_s=self._timeout_s, any_platform=True)

@@ -56,6 +56,12 @@ class QtPrompt:
         reason = self._no_window(app)
         return _ON_GUI_THREAD if reason is None and app is not None and is_gui_thread(app) else reason
 
+    def check_thread(self) -> None:
+        """For who is about to wait on this thread. Raises QtPromptUnavailable on the GUI thread."""
+        app = QCoreApplication.instance()
+        if app is not None and is_gui_thread(app):
+            raise QtPromptUnavailable(_ON_GUI_THREAD)
+
     def _no_window(self, app: QCoreApplication | None) -> str | None:
         """Why there can be no window, wherever it is waited for."""
         if app is None or QCoreApplication.closingDown():
