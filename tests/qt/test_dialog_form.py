@@ -301,6 +301,36 @@ def test_a_long_list_is_searched_and_keeps_what_was_chosen(form: Form) -> None:
     assert error(dialog, "f") == "" and sent(dialog) == {"f": ["item 5", "item 199"]}
 
 
+@pytest.mark.parametrize("required", [(), ("c",)])
+def test_going_through_a_long_list_chooses_nothing(form: Form, required: tuple[str, ...]) -> None:
+    """Qt makes the first one the current one when the keyboard comes there."""
+    dialog = form(*required, a=STRING, c={"enum": MANY}, z=STRING)
+    dialog.activateWindow()
+    row(dialog, "a").editor.stops[0].setFocus()
+    passed = []
+    while dialog.focusWidget() is not row(dialog, "z").editor.stops[0]:
+        QTest.keyClick(dialog.focusWidget(), Qt.Key.Key_Tab)
+        passed.append(dialog.focusWidget())
+    shown = row(dialog, "c").editor.list
+    assert shown in passed and shown.selectedItems() == []
+    assert row(dialog, "c").entry.state == "omitted"
+    assert sent(dialog) == (None if required else {})
+
+
+def test_a_long_list_is_chosen_from_by_the_keyboard(form: Form) -> None:
+    dialog = form(c={"enum": MANY})
+    dialog.activateWindow()
+    shown, entry = row(dialog, "c").editor.list, row(dialog, "c").entry
+    shown.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(shown, Qt.Key.Key_Space)
+    assert entry.value == MANY[0]
+    QTest.keyClick(shown, Qt.Key.Key_Down)
+    assert entry.value == MANY[1]
+    way(dialog, "c", "Leave out")
+    assert shown.selectedItems() == []
+    assert sent(dialog) == {}
+
+
 def test_a_click_on_the_box_counts_once_and_so_does_the_space_key(form: Form) -> None:
     dialog = form(f={"type": "array", "items": {"enum": MANY}})
     editor = row(dialog, "f").editor

@@ -101,7 +101,7 @@ class ListEditor(Editor):
         if self._several:
             self.list.itemChanged.connect(self._take)
         else:
-            self.list.currentRowChanged.connect(self._take)
+            self.list.itemSelectionChanged.connect(self._take)  # the current one changes with the keyboard's focus
         self.stops = [self.search, self.list]
 
     def _fill(self) -> None:
@@ -131,6 +131,8 @@ class ListEditor(Editor):
                     self.list.item(number).setCheckState(_tick(is_chosen))
             if not self._several:
                 self.list.setCurrentRow(current)
+                if current < 0:
+                    self.list.clearSelection()
             if current >= 0:
                 self.list.scrollToItem(self.list.item(current))
         self._tell()
@@ -139,8 +141,8 @@ class ListEditor(Editor):
         if self._several:
             _give(self.entry, self._values())
         else:
-            row = self.list.currentRow()
-            self.entry.set_value(MISSING if row < 0 else self.entry.options[row].value)
+            rows = [self.list.row(item) for item in self.list.selectedItems()]
+            self.entry.set_value(self.entry.options[rows[0]].value if rows else MISSING)
         self._tell()
         self.edited()
 
