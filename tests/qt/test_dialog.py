@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import mcp_types
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtGui import QKeyEvent, QShortcut
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from gopher_mcp_python.elicitation import GopherAgentElicitationRequest
 from gopher_mcp_python.handlers.prompts import CANCELLED, PersonAnswer
 from gopher_mcp_python.handlers.qt.dialog import McpElicitationDialog
+from tests.support import children
 
 from .dialogs import Show, settle
 
@@ -250,6 +253,24 @@ def test_a_key_that_was_on_its_way_confirms_nothing(show: Show) -> None:
         assert not dialog.is_answered
 
 
+def test_an_escape_that_is_held_down_is_one(show: Show) -> None:
+    dialog = show(FORM)
+    fill(dialog, "name", "Ada")
+    line = dialog._view.row("name").editor.line
+    for is_repeated in (False, True, True):
+        key = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier, "", is_repeated)
+        QApplication.sendEvent(line, key)
+    assert not dialog.is_answered
+    QTest.keyClick(line, Qt.Key.Key_Escape)
+    assert dialog.is_answered
+
+
+def test_keys_that_are_held_down_send_nothing(show: Show) -> None:
+    """As they may be since before the window came up."""
+    shortcuts = show(FORM).findChildren(QShortcut)
+    assert shortcuts and not any(shortcut.autoRepeat() for shortcut in shortcuts)
+
+
 def test_its_end_is_not_the_program_s(show: Show) -> None:
     """As the last window of a program that lives in the tray."""
     dialog = show(FORM)
@@ -282,8 +303,41 @@ def test_a_parent_takes_it_along(qapp: QApplication) -> None:
     dialog = McpElicitationDialog("a", FORM, parent)
     assert isinstance(dialog, QDialog) and dialog.parent() is parent and dialog.isWindow()
     assert dialog.answer is CANCELLED
+    actions = heard(dialog)
+    dialog.show()
     parent.deleteLater()
     settle()
+    assert actions == ["cancel"]
+
+
+def test_the_end_of_the_program_is_a_cancel(show: Show, qapp: QApplication) -> None:
+    """Whoever waits for the answer on another thread would keep the process from ending."""
+    dialog = show(FORM)
+    actions = heard(dialog)
+    QTimer.singleShot(0, lambda: qapp.exit(0))
+    qapp.exec()
+    assert actions == ["cancel"] and not dialog.isVisible()
+
+
+def test_where_it_can_t_be_made_is_told(qapp: QApplication) -> None:
+    """Qt itself would end the process."""
+    with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="on the thread of the QApplication"):
+        pool.submit(McpElicitationDialog, "a", FORM).result()
+
+
+@pytest.mark.parametrize("application", ["", "QCoreApplication([])"])
+def test_without_an_application_it_is_told(application: str) -> None:
+    script = f"""
+from PySide6.QtCore import QCoreApplication
+from gopher_mcp_python import GopherAgentElicitationRequest
+from gopher_mcp_python.handlers.qt import McpElicitationDialog
+app = {application or None}
+try:
+    McpElicitationDialog("a", GopherAgentElicitationRequest("form", requested_schema={{}}))
+except RuntimeError as error:
+    print(error)
+"""
+    assert "needs a QApplication" in children.python(script).check().out
 
 
 def test_no_answer_in_a_repr(show: Show) -> None:

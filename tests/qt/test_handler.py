@@ -17,7 +17,7 @@ from shiboken6 import Shiboken
 from gopher_mcp_python import AgentError
 from gopher_mcp_python.handlers.occupied import occupying
 from gopher_mcp_python.handlers.prompts import PersonAnswer, PromptUnavailable
-from gopher_mcp_python.handlers.qt import QtElicitationHandler, QtPrompt, QtPromptUnavailable, held_keys, vigil
+from gopher_mcp_python.handlers.qt import QtElicitationHandler, QtPrompt, QtPromptUnavailable, vigil, window_guard
 from gopher_mcp_python.handlers.qt.desk import MAX_WINDOWS
 from gopher_mcp_python.handlers.watch import Watch
 from gopher_mcp_python.policy.decisions import RememberedResponse
@@ -283,22 +283,44 @@ def test_each_answer_goes_to_its_own_request_in_any_order() -> None:
     desk.wait_until(lambda: not desk.prompts())
 
 
-def test_a_key_that_was_meant_for_another_window_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two confirmations, and a Ctrl+Enter too many."""
-    monkeypatch.setattr(held_keys, "HELD_FOR", 600_000)
+@pytest.mark.parametrize("how", ["key", "click"])
+def test_what_was_meant_for_another_window_answers_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two confirmations, and a Ctrl+Enter or a click too many."""
     question = {"type": "object", "properties": {}}
     first, second = ask(form("one", question)), ask(form("two", question))
     desk.wait_for(2)
+    monkeypatch.setattr(window_guard, "HELD_FOR", 3600.0)
     desk.press(desk.wait_for_one("one"), "Agree")
     assert first.outcome().action == "accept"
     left = desk.wait_for(1)[0]
-    left.activateWindow()
-    desk.wait_until(left.isActiveWindow)
-    QTest.keyClick(left, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    agree = left._footer.send
+
+    def too_many() -> None:
+        if how == "key":
+            QTest.keyClick(left.windowHandle(), Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+        else:
+            middle = agree.mapTo(left, agree.rect().center())
+            QTest.mouseClick(left.windowHandle(), Qt.MouseButton.LeftButton, pos=middle)
+
+    too_many()
     assert second.is_alive() and left.isVisible()
-    left.findChild(QTimer, "gopher-held-keys").timeout.emit()
-    QTest.keyClick(left, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    left._guard.release()
+    too_many()
     assert second.outcome().action == "accept"
+
+
+def test_who_types_into_a_window_is_not_held_up_by_the_end_of_another() -> None:
+    first, second = ask(form("one")), ask(form("two"))
+    desk.wait_for(2)
+    one, two = desk.wait_for_one("one"), desk.wait_for_one("two")
+    two.activateWindow()
+    desk.wait_until(two.isActiveWindow)
+    two._guard.release()
+    one.close()
+    assert first.outcome().action == "cancel"
+    QTest.keyClick(two.windowHandle(), "x")
+    QTest.keyClick(two.windowHandle(), Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert second.outcome().content == {"name": "x"}
 
 
 def test_no_window_covers_another() -> None:

@@ -80,7 +80,7 @@ def focused(display: Display, program: Program, message: str, **more: Any) -> st
 
 
 def when_keys_count(program: Program) -> None:
-    """A window that has just got the keyboard takes no shortcut."""
+    """A window that came up just now, or of which another one was answered, takes neither keys nor clicks."""
     program.tell(say="now")
     program.hear("said")
 
@@ -182,8 +182,8 @@ def test_a_second_prompt_does_not_take_the_keyboard_from_the_first(display: Disp
     assert program.hear("answer", answer="one")["content"] == {"name": "Ada"}
     assert display.wait_for(1) == [second]
     display.activate(second)
-    display.type("Eve")
     when_keys_count(program)
+    display.type("Eve")
     display.key("ctrl+Return")
     assert program.hear("answer", answer="two")["content"] == {"name": "Eve"}
 
@@ -197,8 +197,9 @@ def test_windows_stand_beside_each_other(display: Display, program: Program) -> 
     ), places
     for window in display.windows():
         display.activate(window)
+        when_keys_count(program)
         display.key("Escape")
-    assert {program.hear("answer")["action"] for _ in range(4)} == {"cancel"}
+        assert program.hear("answer")["action"] == "cancel"
 
 
 # ---- the program -----------------------------------------------------------------------------------------------------
@@ -228,6 +229,7 @@ def test_agents_are_answered_in_a_window(
     agent = {"engine": variant.engine, "provider": variant.provider, "url": server.url}
     program.tell(agent={**agent, "query": "get it, using decline_aware"})
     display.activate(display.wait_for(1)[0])
+    when_keys_count(program)
     display.key("alt+f")  # "I finished"
     result = program.hear("result")
     assert result["engine"] == variant.engine and "action: accept" in result["result"]
@@ -238,8 +240,8 @@ def test_an_agents_form_is_answered_in_a_window(display: Display, program: Progr
     agent = {"engine": "embedded", "provider": EMBEDDED.provider, "url": server.url}
     program.tell(agent={**agent, "query": "form_tool"})
     display.activate(display.wait_for(1)[0])
-    display.type("tidy")
     when_keys_count(program)
+    display.type("tidy")
     display.key("ctrl+Return")
     assert 'form: accept {"reason": "tidy"' in program.hear("result")["result"]
 
@@ -250,6 +252,7 @@ def test_without_any_handler_a_desktop_program_asks_in_a_window(
     agent = {"engine": "embedded", "provider": EMBEDDED.provider, "url": server.url, "by_default": True}
     program.tell(agent={**agent, "query": "form_tool"})
     display.activate(display.wait_for(1)[0])
+    when_keys_count(program)
     display.key("alt+d")
     assert "form: decline" in program.hear("result")["result"]
 
@@ -291,9 +294,9 @@ def example(display: Display, browser: Path, server: McpServer) -> Iterator[Prog
 @pytest.mark.source_tree
 def test_the_example(display: Display, example: Program, server: McpServer) -> None:
     display.activate(display.wait_for(1)[0])
-    display.key("alt+f")
+    # A window that came up just now takes no key, and this program does not say when it does.
+    until(lambda: display.key("alt+f") or not display.windows(), "the request was answered")
     server.wait_for("answer")
-    display.wait_for(0)
     assert server.actions() == ["accept"]
     display.activate(display.wait_for(1, "^Desktop example")[0])
     display.key("alt+F4")

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QObject, QPoint, QSocketNotifier, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QShortcut
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit
 
 from gopher_mcp_python import GopherAgent, GopherAgentElicitationRequest
 from gopher_mcp_python.handlers.qt import McpElicitationDialog, QtElicitationHandler, QtPrompt
+from gopher_mcp_python.handlers.qt.window_guard import WindowGuard
 from gopher_mcp_python.handlers.watch import Watch
 
 _told = threading.Lock()
@@ -108,9 +108,9 @@ class Program(QObject):
                 self._once_keys_count(lambda facts=facts: tell(**facts))
 
     def _once_keys_count(self, then: Callable[[], None]) -> None:
-        """A new window takes no shortcut for half a second; a person is not faster."""
+        """A new window takes no key and no click for half a second; a person is not faster."""
         tops = [top for top in QApplication.topLevelWidgets() if isinstance(top, McpElicitationDialog)]
-        if any(shortcut.signalsBlocked() for top in tops for shortcut in top.findChildren(QShortcut)):
+        if any(guard.is_holding for top in tops for guard in top.findChildren(WindowGuard)):
             QTimer.singleShot(20, lambda: self._once_keys_count(then))
         else:
             then()

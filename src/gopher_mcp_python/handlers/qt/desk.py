@@ -21,7 +21,6 @@ from shiboken6 import Shiboken
 
 from ..prompts import CANCELLED
 from .case import Case
-from .held_keys import hold_keys
 from .places import place
 
 if TYPE_CHECKING:
@@ -147,7 +146,6 @@ class Desk(QObject):
         # Somebody may be typing into another prompt: what they type is not for this one.
         dialog.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating, bool(others))
         place(dialog, others)
-        hold_keys(dialog)
         dialog.show()
         active = next((other for other in others if other.isActiveWindow()), None)
         if active is not None:
@@ -215,8 +213,8 @@ class Desk(QObject):
             self._leaving.add(dialog)  # until Qt has deleted it: its own code may be on the stack
             dialog.hide()
             dialog.deleteLater()
-            for other in self._windows.values():  # one of them gets the keyboard now
-                hold_keys(other)
+            for other in self._windows.values():  # one of them is below the pointer now, or gets the keyboard
+                other.hold_input()
         while self._waiting and len(self._windows) < MAX_WINDOWS and not self.is_ending:
             self._show(self._waiting.popleft())
 

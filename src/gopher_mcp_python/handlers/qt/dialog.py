@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Union
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -36,6 +36,7 @@ from .frame import Footer, Header
 from .problems import Problems
 from .style import retone
 from .url_view import Opener
+from .window_guard import WindowGuard, check_thread
 
 __all__ = ["ElicitValue", "McpElicitationDialog"]
 
@@ -78,7 +79,9 @@ class McpElicitationDialog(QDialog):
 
         Raises:
             TypeError: `params` is neither.
+            RuntimeError: there is no QApplication, or this is not its thread.
         """
+        check_thread()
         super().__init__(parent)
         self._asked = Asked.of(server_id, params, tool)
         self._answer: PersonAnswer | None = None
@@ -95,6 +98,7 @@ class McpElicitationDialog(QDialog):
         self._footer = Footer(body.send)
         if lasting:
             self._footer.offer_decline_all(self._asked.asker, lasting)
+        self._guard = WindowGuard(self)
         self._connect()
         column = QVBoxLayout(self)
         column.addWidget(self._header)
@@ -138,6 +142,11 @@ class McpElicitationDialog(QDialog):
         that the server calls "finished" is accepted."""
         self._finish(PersonAnswer("accept") if why == "finished" and self.is_url_request else CANCELLED)
 
+    def hold_input(self) -> None:
+        """For half a second clicks do nothing here, and neither do keys unless somebody is typing here: what was meant
+        for a window that has just gone must not answer this one. It is so, too, when the window comes up."""
+        self._guard.hold(keys=not self.isActiveWindow())
+
     def set_time_left(self, seconds: float | None) -> None:
         """Shows how long an answer will be taken (seconds); None: no limit."""
         self._footer.show_time("" if seconds is None else f"Time left: {duration(max(0.0, seconds))}.")
@@ -168,7 +177,9 @@ class McpElicitationDialog(QDialog):
     def _connect(self) -> None:
         """Bound methods only, which Qt holds weakly: a dialog that nobody holds is gone."""
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
-            QShortcut(QKeySequence(keys), self).activated.connect(self._send)
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setAutoRepeat(False)  # a key held down since another window
+            shortcut.activated.connect(self._send)
         if self._footer.send is not None:
             self._footer.send.setToolTip("Ctrl+Enter")
             self._footer.send.clicked.connect(self._send)
@@ -177,6 +188,11 @@ class McpElicitationDialog(QDialog):
         self._footer.declined_all.connect(self._decline_all)
         if isinstance(self._view, FormView):
             self._view.changed.connect(self._form_changed)
+        app, parent = QApplication.instance(), self.parentWidget()
+        if app is not None:
+            app.aboutToQuit.connect(self._end)
+        if parent is not None:
+            parent.destroyed.connect(self._end)
 
     def _lay_out(self, column: QVBoxLayout, body: QWidget) -> None:
         retone(self)
@@ -192,6 +208,11 @@ class McpElicitationDialog(QDialog):
         else:  # where a key that was on its way does nothing
             self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
             (self._header.message or self).setFocus()
+
+    @Slot()
+    def _end(self) -> None:
+        """Nobody can answer any more: the application ends, or the window goes with its parent."""
+        self._finish(CANCELLED)
 
     # ---- what a person does ----------------------------------------------------------------------------------------
 
@@ -249,7 +270,8 @@ class McpElicitationDialog(QDialog):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Cancel):
-            self._escape()
+            if not event.isAutoRepeat():  # one Esc that is held down is one
+                self._escape()
         elif event.key() in _NOTHING:
             if not event.isAutoRepeat():
                 self._go_on()
@@ -270,10 +292,24 @@ class McpElicitationDialog(QDialog):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        if not event.spontaneous():
+            self._guard.begin()
         if isinstance(self._view, FormView):
             self._view.make_the_rest()
 
+    def setVisible(self, visible: bool) -> None:
+        super().setVisible(visible)
+        if visible:
+            self._guard.unlock()  # as of now; later it is told
+
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
+        if event.type() == QEvent.Type.EnabledChange:
+            self._stay_enabled()
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.ApplicationPaletteChange):
             retone(self)
+
+    def _stay_enabled(self) -> None:
+        """A program that disables its window while it works still waits for this answer."""
+        if not self.isEnabled() and not self.testAttribute(Qt.WidgetAttribute.WA_ForceDisabled):
+            self.setEnabled(True)
