@@ -47,7 +47,7 @@ def tell(folder: Path, **scenarios: tuple[list[str], int, str]) -> None:
 
 
 def test_all_pass(fake: suite.Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tell(tmp_path, one=GOOD, two=GOOD)
+    tell(tmp_path, one=GOOD, two=(["SUCCESS"] * 2, 0, "?state=aaeyJaaaaaaaaaaaaaaaaaaaaaaa&code_challenge=a.b"))
     assert main([], fake) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines[:2]] == [
@@ -64,6 +64,7 @@ def test_all_pass(fake: suite.Suite, tmp_path: Path, capsys: pytest.CaptureFixtu
         ((["SUCCESS"], 1, ""), "the suite ended with exit code 1"),
         ((["INFO"], 0, ""), "nothing was checked"),
         ((["SUCCESS"], 0, "got test-auth-code"), "the client's output holds a secret (test-auth-code)"),
+        ((["SUCCESS"], 0, "eyJhbGciOiJub25lIn0.eyJhIjoxfQ.x"), "the client's output holds a secret (a JWT)"),
     ],
 )
 def test_one_that_does_not_pass_fails_the_run_and_is_told(

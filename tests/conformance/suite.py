@@ -26,7 +26,9 @@ LAST_LINES, LONGEST_LINE = 15, 400  # of the client's output, shown for a scenar
 CLIENT = '"$CONFORMANCE_PYTHON" -W error -m tests.conformance.client'
 # What the suite's servers hand out or take as proof: none of it may come out of the client again.
 SECRETS = ("test-auth-code", "test-token", "cc-token", "test-client-secret", "test-secret-", "pre-registered-secret",
-           "conformance-test-secret", "conformance-test-xaa-secret", "PRIVATE KEY", "eyJ")  # fmt: skip
+           "conformance-test-secret", "conformance-test-xaa-secret", "PRIVATE KEY")  # fmt: skip
+# A JWT. Its first three letters alone also come in what is random and public, a state or a code challenge.
+_JWT = re.compile(r"eyJ[\w-]{8,}\.[\w-]+\.")
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ def _judged(
     if trouble:
         trouble += [f"client: {line[:LONGEST_LINE]}" for line in output.splitlines()[-LAST_LINES:]]
     trouble += [f"the client's output holds a secret ({secret})" for secret in SECRETS if secret in output]
+    trouble += ["the client's output holds a secret (a JWT)"] * bool(_JWT.search(output))
     return Outcome(scenario, good + len(bad), len(bad), tuple(trouble))
 
 
