@@ -32,6 +32,7 @@ BACKSPACE, DELETE, C_A, C_D, C_E, C_K, C_L, C_O, C_R, C_T, C_U, C_W, C_X = (
 def _unicode(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("gopher_mcp_python.handlers.screen.deciding.HELD_FOR", 0.0)
     yield
 
 
@@ -249,6 +250,69 @@ def test_a_marked_paste_never_presses_enter() -> None:
         assert screen.answer().content == {"c": "y\ny"}
 
 
+# ---- keys that nobody meant as an answer -----------------------------------------------------------------------------
+
+
+def test_enter_that_is_held_down_does_not_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gopher_mcp_python.handlers.screen.keys.HELD", 3600.0)
+    with Here(form(a=STRING, b=STRING)) as screen:
+        screen.until("F1 help")
+        screen.keys(ENTER).until("▸ left out  B")
+        screen.keys(ENTER).until(REVIEW)
+        screen.keys(ENTER).until("Enter once more sends them")
+        screen.keys(DOWN).until("▸ left out  A")
+        screen.keys(ENTER)
+        assert screen.answer().content == {}
+
+
+def test_an_unmarked_paste_in_several_parts_does_not_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gopher_mcp_python.handlers.screen.keys.HELD", 3600.0)
+    with Here(form(a=STRING)) as screen:
+        screen.until("F1 help")
+        screen.keys(F10).until(REVIEW)
+        screen.keys("x", ENTER).until("Enter once more sends them")
+        screen.keys(ESC).until("▸ left out  A")
+        screen.keys(F10).until(REVIEW)
+        screen.keys(ENTER)
+        assert screen.answer().content == {}
+
+
+@pytest.mark.parametrize(("key", "action"), [("y", "accept"), ("n", "decline")])
+def test_a_key_that_was_on_its_way_confirms_nothing(monkeypatch: pytest.MonkeyPatch, key: str, action: str) -> None:
+    monkeypatch.setattr("gopher_mcp_python.handlers.screen.deciding.HELD_FOR", 3600.0)
+    monkeypatch.setattr("gopher_mcp_python.handlers.screen.keys.HELD", 3600.0)
+    with Here(form()) as screen:
+        screen.until("Do you agree")
+        screen.keys(key).until("too soon")
+        monkeypatch.setattr("gopher_mcp_python.handlers.screen.deciding.HELD_FOR", 0.0)
+        screen.keys(F1).until("^Help")
+        screen.keys(ESC).until("Do you agree")
+        screen.keys(key)
+        assert screen.answer().action == action
+
+
+def test_a_key_that_is_held_down_confirms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Here(form()) as screen:
+        screen.until("Do you agree")
+        monkeypatch.setattr("gopher_mcp_python.handlers.screen.deciding.HELD_FOR", 3600.0)
+        screen.keys("y").until("too soon")
+        monkeypatch.setattr("gopher_mcp_python.handlers.screen.deciding.HELD_FOR", 0.0)
+        monkeypatch.setattr("gopher_mcp_python.handlers.screen.keys.HELD", 3600.0)
+        screen.keys("y", F1).until("^Help")
+        screen.keys(ESC).until("Do you agree")
+        screen.keys("n")
+        assert screen.answer().action == "decline"
+
+
+def test_letters_of_a_paste_are_no_other_answer() -> None:
+    with Here(form(a=STRING), watch=Watch(lasting=("session", "always"))) as screen:
+        screen.until("F1 help")
+        screen.keys(C_X).until("Decline this request")
+        screen.keys("what a word", ESC).until("▸ left out  A")
+        screen.keys(C_D)
+        assert screen.answer().whole_server is None
+
+
 # ---- other answers ---------------------------------------------------------------------------------------------------
 
 
@@ -266,7 +330,9 @@ def test_the_form_ends_in_other_ways(keys: list[str], action: str, whole: str | 
         screen.until("F1 help")
         for key in keys[:-1]:
             screen.keys(key)
+            marked = {UP: "Cancel, without an answer", DOWN: "Decline everything of this server, for this session"}
             screen.until({C_X: "d  Decline this", ESC: "Tab next"}.get(key, "F1 help"))
+            screen.until(lambda seen, key=key, marked=marked: key not in marked or marked[key] in seen.marked())
         screen.keys(keys[-1])
         answer = screen.answer()
     assert (answer.action, answer.content, answer.whole_server) == (action, None, whole)
@@ -278,12 +344,16 @@ def test_what_does_not_last_is_not_offered() -> None:
     with Here(form(a=STRING), watch=Watch(lasting=("session",))) as screen:
         screen.until("F1 help")
         assert "always" not in screen.keys(C_X).until("for this session")
-        screen.keys("w", "d")
+        screen.keys("w", F1).until("^Help")
+        screen.keys(ESC).until("Decline this request")
+        screen.keys("d")
         assert screen.answer().whole_server is None
     with Here(form(a=STRING)) as screen:
         screen.until("F1 help")
         assert "everything" not in screen.keys(C_X).until("Decline this request")
-        screen.keys("a", "c")
+        screen.keys("a", F1).until("^Help")
+        screen.keys(ESC).until("Decline this request")
+        screen.keys("c")
         assert screen.answer().action == "cancel"
 
 
@@ -316,6 +386,8 @@ def test_a_confirmation_that_can_not_be_sent() -> None:
     with Here({**form(), "minProperties": 1}) as screen:
         screen.until("Do you agree")
         screen.keys("y").until("It can't be sent")
+        screen.keys(F1).until("^Help")
+        screen.keys(ESC).until("Do you agree")
         screen.keys("n")
         assert screen.answer().action == "decline"
 

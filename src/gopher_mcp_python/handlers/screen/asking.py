@@ -128,8 +128,8 @@ class Asking:
             self._terminal.redraw()
         elif key.name == "escape" and escaped:
             self._decide(CANCELLED)
-        elif self._view.press(key) or self._pressed_everywhere(key):
-            self._note = self._note or self._filling.told
+        elif (view := self._view).press(key) or self._pressed_everywhere(key):
+            self._note = self._note or view.told
         elif key.name == "escape":
             self._escaped = True
             lost = "what you filled in is lost" if self._model.changed else "nothing is sent"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from itertools import accumulate
 
@@ -16,11 +17,14 @@ from .views import Keys, scrolled
 __all__ = ["Confirming", "Leaving", "Reviewing", "refusals"]
 
 Decide = Callable[[PersonAnswer], None]
+HELD_FOR = 0.5  # seconds; a key that comes sooner was on its way to something else, and answers nothing
+_TOO_SOON = "That came too soon to be an answer: press it once more."
 _MOST_VALUE = 200  # characters; that a longer one is longer is said
 
 
 class Reviewing:
-    """All answers as they will be sent. Only an Enter that comes alone sends them: a paste may hold one, too."""
+    """All answers as they will be sent. Only an Enter that comes alone sends them: a paste may hold one, too, and a key
+    that is held down brings many."""
 
     def __init__(self, model: FormModel, send: Callable[[], None], back: Callable[[int | None], None]) -> None:
         self._model = model
@@ -29,12 +33,14 @@ class Reviewing:
         self._first = 0
         self._rows = 1
         self._laid_out: tuple[Look, list[int], list[Line]] | None = None  # where answers begin, their lines
+        self.told = ""  # what the last key could not do
         self.at = -1  # the field that would be changed; none until an arrow is pressed
 
     def keys(self) -> Keys:
         return (("Enter", "send"), ("Esc", "back"), ("Up Down", "choose"), ("c", "change"))
 
     def press(self, key: Key) -> bool:
+        self.told = ""
         last = len(self._model.entries) - 1
         steps = {"up": -1, "backtab": -1, "down": 1, "tab": 1, "pageup": 1 - self._rows, "pagedown": self._rows - 1}
         if key.name in steps:
@@ -44,6 +50,8 @@ class Reviewing:
         elif key.name == "enter":
             if key.alone:
                 self._send()
+            else:
+                self.told = "Enter once more sends them."
         elif key.name in ("escape", "backspace", "left") or key.text == "b":
             self._back(None)
         elif key.text == "c":
@@ -92,13 +100,18 @@ class Confirming:
     def __init__(self, decide: Decide, agree: Callable[[], None]) -> None:
         self._decide = decide
         self._agree = agree
+        self._shown_at: float | None = None
+        self.told = ""
 
     def keys(self) -> Keys:
         return (("y", "yes"), ("n", "no"))
 
     def press(self, key: Key) -> bool:
-        letter = key.text.casefold() if key.name == "text" and key.alone else ""
-        if letter == "y":
+        self.told = ""
+        letter = key.text.casefold() if key.name == "text" else ""
+        if letter in ("y", "n") and not (key.alone and self._can_be_meant()):
+            self.told = _TOO_SOON
+        elif letter == "y":
             self._agree()
         elif letter == "n":
             self._decide(DECLINED)
@@ -106,7 +119,12 @@ class Confirming:
             return False
         return True
 
+    def _can_be_meant(self) -> bool:
+        return self._shown_at is not None and time.monotonic() - self._shown_at >= HELD_FOR
+
     def draw(self, look: Look, rows: int) -> Drawing:
+        if self._shown_at is None:
+            self._shown_at = time.monotonic()
         lines: list[Line] = [
             (), (("strong", "Do you agree?"),), (),
             (("strong", "  y"), ("", "  yes")), (("strong", "  n"), ("", "  no")),
@@ -128,6 +146,8 @@ def refusals(lasting: tuple[str, ...]) -> list[tuple[str, str, PersonAnswer]]:
 class Leaving:
     """Answers that send nothing."""
 
+    told = ""
+
     def __init__(self, lasting: tuple[str, ...], decide: Decide, back: Callable[[], None]) -> None:
         self._choices = refusals(lasting)
         self._decide = decide
@@ -143,9 +163,9 @@ class Leaving:
             self._at = (self._at + step) % len(self._choices)
         elif key.name in ("escape", "backspace", "left", "c-x"):
             self._back()
-        elif key.name == "enter":
+        elif key.name == "enter" and key.alone:
             self._decide(self._choices[self._at][2])
-        elif key.name == "text":
+        elif key.name == "text" and key.alone:
             for letter, _, answer in self._choices:
                 if key.text.casefold() == letter:
                     self._decide(answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from prompt_toolkit.keys import Keys
 __all__ = ["ESCAPE_AFTER", "Key", "KeyReader"]
 
 ESCAPE_AFTER = 0.2  # seconds without another byte; then an ESC was the key and not the beginning of a sequence
+HELD = 1.0  # seconds; keyboards wait up to that long before they repeat a key that is held down, then much less
 _MOST_PASTED = 1 << 20  # characters; what comes after them is dropped
 _NAMES = {"c-i": "tab", "c-m": "enter", "c-j": "enter", "c-h": "backspace", "s-tab": "backtab"}
 
@@ -21,7 +23,8 @@ _NAMES = {"c-i": "tab", "c-m": "enter", "c-j": "enter", "c-h": "backspace", "s-t
 class Key:
     """A key by its name ("enter", "up", "c-o", "f1"), or what was typed or pasted ("text", "paste").
 
-    `alone`: nothing else came with it, so that it is no part of a paste that the terminal did not mark."""
+    `alone`: nothing else came with it and no letter shortly before, so that it is no part of a paste that the terminal
+    did not mark; and it does not repeat the key before, as one does that is held down."""
 
     name: str
     text: str = field(default="", repr=False)
@@ -39,6 +42,7 @@ class KeyReader:
         self._presses: list[KeyPress] = []
         self._parser = Vt100Parser(self._presses.append)
         self._unfinished = False
+        self._before: tuple[Keys | str | None, float] = None, float("-inf")  # the last key, and when it came
 
     @property
     def is_waiting(self) -> bool:
@@ -69,8 +73,15 @@ class KeyReader:
 
     def _keys(self) -> list[Key]:
         presses, self._presses[:] = list(self._presses), []
-        alone = len(presses) == 1
+        alone = bool(presses) and not self._goes_on(presses)
         return [Key(key.name, key.text, alone) for press in _without_sequences(presses) if (key := _key(press))]
+
+    def _goes_on(self, presses: list[KeyPress]) -> bool:
+        """Whether it belongs to what came before: a key that is held down, a paste in several parts."""
+        (key, at), now = self._before, time.monotonic()
+        self._before = presses[-1].key, now
+        is_text = not isinstance(key, Keys) or key in (Keys.ControlM, Keys.ControlJ)
+        return len(presses) > 1 or (now - at < HELD and (is_text or key == presses[0].key))
 
 
 def _key(press: KeyPress) -> Key | None:

@@ -17,6 +17,8 @@ Keys = tuple[tuple[str, str], ...]  # for the footer: (key, what it does), the m
 class View(Protocol):
     """A part of the dialogue. It says what was chosen by calling what it was given."""
 
+    told: str  # what the last key could not do; "" when it could
+
     def keys(self) -> Keys:
         """What the footer says."""
         ...
@@ -44,6 +46,8 @@ def scrolled(lines: list[Line], first: int, rows: int, look: Look) -> tuple[list
 
 class Pages:
     """A text that is longer than the screen may be. Any view can stand behind it."""
+
+    told = ""
 
     def __init__(self, title: str, paragraphs: list[tuple[str, str]], back: Callable[[], None]) -> None:
         """`paragraphs`: each of a style and a text that is safe; a style of "quote" marks a server's text."""
