@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from gopher_mcp_python.display import quoted_block, safe_line, safe_text
+from gopher_mcp_python.display import quoted_block, rows_of, safe_line, safe_text
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,19 @@ def test_every_line_of_a_block_is_marked() -> None:
 )
 def test_marks_stay_on_their_letters(text: str, shown: str) -> None:
     assert safe_text(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "word " * 40, "x" * 200, f"  begin {'y' * 50} end", "漢字" * 40, "a 漢" * 30, "e\u0301" * 60]
+)
+def test_rows_hold_the_whole_text_and_are_never_wider(text: str) -> None:
+    rows = rows_of(text, 21)
+    assert "".join(rows).replace(" ", "") == text.replace(" ", "")
+    assert all(sum(1 + (unicodedata.east_asian_width(one) in "WF") for one in row) <= 21 for row in rows)
+
+
+def test_what_a_terminal_would_continue_below_is_marked_too() -> None:
+    fake = "Please sign in. " + "-" * 61 + " Host: accounts.example.com " + "." * 52 + " Time left: 1 s."
+    lines = quoted_block(fake, columns=80).split("\n")
+    assert len(lines) > 2 and all(line.startswith("  | ") and len(line) < 80 for line in lines)
+    assert quoted_block(fake).count("\n") == 0

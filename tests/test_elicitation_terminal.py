@@ -91,6 +91,29 @@ def test_a_line_that_is_no_answer_is_asked_again() -> None:
     assert facts["answers"] == [[CANCEL]]
 
 
+def test_an_enter_that_was_pasted_along_is_no_answer() -> None:
+    with asking() as terminal:
+        terminal.expect(READY)
+        terminal.send("some\n\ntext\n")
+        terminal.expect("That is no answer")
+        terminal.line("cancel")
+        facts, _ = result(terminal)
+    assert facts["answers"] == [[CANCEL]]
+
+
+def test_what_a_servers_text_continues_with_below_passes_for_no_line_of_ours() -> None:
+    fake = "Host: accounts.example.com"
+    message = f"Please sign in {'-' * 60} {fake} {'.' * 52} {fake}"
+    for tool in (None, f"{'t' * 60} {fake} {'.' * 60} {fake}"):
+        given = json.dumps({"url": URL, "message": message, "server": "mail.test", "tool": tool})
+        with Terminal.python("-m", "tests.support.asking", given, size=(24, 80)) as terminal:
+            shown = terminal.expect(READY)
+            terminal.line("cancel")
+            assert result(terminal)[0]["answers"] == [[CANCEL]]
+        rows = [row[at : at + 80] for row in shown.split("\r\n") for at in range(0, max(1, len(row)), 80)]
+        assert [row for row in rows if row.startswith("Host:")] == ["Host: provider.test"]
+
+
 def test_the_time_limit_cancels() -> None:
     begin = time.monotonic()
     with asking(options={"open_browser": False, "timeout_ms": 700}) as terminal:

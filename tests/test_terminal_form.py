@@ -389,6 +389,34 @@ def test_lines_that_were_pasted_along_do_not_send_the_form() -> None:
 
 
 @on_a_pty
+@pytest.mark.parametrize(
+    ("schema", "text"), [(form(a=STRING), "some\n\n"), (form(), "some\ny\n")], ids=["review", "question"]
+)
+def test_an_answer_that_was_pasted_along_is_none(schema: dict[str, Any], text: str) -> None:
+    with asking(schema) as terminal:
+        if schema["properties"]:
+            terminal.expect("leave out.*: ")
+            terminal.line()
+            terminal.expect(SEND)
+        else:
+            terminal.expect("Do you agree")
+        terminal.send(text)
+        terminal.expect("That is no answer")
+        terminal.line("cancel")
+        assert result(terminal)[0]["answers"] == [[CANCEL]]
+
+
+def test_what_is_wrapped_passes_for_no_line_of_ours(typed: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    fake = ("x" * 79 + " Never give a password") * 3
+    field = {**STRING, "title": fake[:200], "description": fake, "default": fake, "minLength": 1}
+    schema = {**form(f=field, o={"enum": ["a"], "enumNames": [fake]}), "title": fake}
+    assert typed(schema, "", "1", "", message=fake)[0] == "accept"
+    rows = [row[at : at + 80] for row in capsys.readouterr().err.split("\n") for at in range(0, max(1, len(row)), 80)]
+    ours = "Never give a password, a key or other credentials in a form."
+    assert [row for row in rows if row.startswith("Never")] == [ours]
+
+
+@on_a_pty
 def test_two_forms_take_turns() -> None:
     with asking(form(name=STRING), count=2) as terminal:
         for number in range(2):

@@ -7,10 +7,11 @@ escaped where a letter has more than languages give it, or there is no letter: t
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
-__all__ = ["quoted_block", "safe_line", "safe_text"]
+__all__ = ["quoted_block", "rows_of", "safe_line", "safe_text"]
 
 _ESCAPED_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 # Blank or invisible though their category does not say so: Hangul fillers, the Braille blank, the grapheme joiner.
@@ -32,13 +33,56 @@ def safe_line(text: str, *, limit: int = 200) -> str:
     return " ".join(safe_text(text, limit=limit).split())
 
 
-def quoted_block(text: str, *, mark: str = "  | ", max_lines: int = 20) -> str:
-    """A server's text with a mark before each line, so that none of its lines can pass for one of ours."""
+def quoted_block(text: str, *, mark: str = "  | ", max_lines: int = 20, columns: int | None = None) -> str:
+    """A server's text with a mark before each line, so that none of its lines can pass for one of ours.
+
+    columns: of the terminal, which would continue a longer line below, without the mark; None: lines stay whole."""
     lines = safe_text(text).strip().split("\n")
     left_out = len(lines) - max_lines
     if left_out > 0:
         lines = [*lines[:max_lines], f"... ({left_out} more lines)"]
+    if columns is not None:
+        lines = [row for line in lines for row in rows_of(line, columns - len(mark) - 1)]
     return "\n".join(mark + line for line in lines)
+
+
+def rows_of(text: str, columns: int) -> list[str]:
+    """A line of harmless text on as many rows as it needs, none of them wider than so many columns (of at least 8).
+    Words stay whole where they can."""
+    columns = max(8, columns)
+    rows, row, used = [], "", 0
+    for word in re.findall(r" *[^ ]+", text):
+        width = _width(word)
+        if used + width > columns and used:
+            rows.append(row)
+            row, used, word = "", 0, word.lstrip(" ")
+            width = _width(word)
+        while width > columns:
+            begin = _begin_of(word, columns)
+            rows.append(begin)
+            word = word[len(begin) :]
+            width -= _width(begin)
+        row, used = row + word, used + width
+    return [*rows, row]
+
+
+def _width(text: str) -> int:
+    return sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    """How many columns it takes on a terminal. Marks and the inner parts of a Hangul syllable take none there, and are
+    few on one letter, so that counting them makes rows only shorter."""
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _begin_of(text: str, columns: int) -> str:
+    used = 0
+    for place, character in enumerate(text):
+        used += _columns(character)
+        if used > columns:
+            return text[:place]
+    return text
 
 
 def _characters(text: str) -> Iterator[str]:

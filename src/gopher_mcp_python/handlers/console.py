@@ -17,7 +17,7 @@ from typing import Protocol
 
 from .watch import Watch
 
-__all__ = ["NO_ANSWER", "Console", "End", "StderrConsole", "open_console"]
+__all__ = ["NO_ANSWER", "Console", "End", "StderrConsole", "columns", "open_console"]
 
 _LOOK_EVERY = 0.05  # seconds; withdrawal and completion are noticed within this
 
@@ -94,6 +94,18 @@ def write_stderr(text: str) -> bool:
     except (OSError, ValueError, LookupError):
         return False
     return True
+
+
+def columns() -> int:
+    """How wide the terminal is on which prompts are shown; 80 where there is none, or it does not say."""
+    for stream in (sys.stderr, sys.stdin, sys.stdout):
+        try:
+            found = os.get_terminal_size(stream.fileno()).columns
+        except (AttributeError, OSError, ValueError):
+            continue
+        if found:
+            return found
+    return 80
 
 
 def ended(watch: Watch) -> End | None:

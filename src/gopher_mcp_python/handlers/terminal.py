@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ..display import quoted_block, safe_line
+from ..display import quoted_block, rows_of, safe_line
 from ..errors import UnsafeUrlError
 from ..weburl import WebUrl, parse_web_url
 from . import dialogue
-from .console import Console, End, open_console
+from .console import Console, End, columns, open_console
 from .prompts import CANCELLED, DECLINED, PersonAnswer
 from .turns import TERMINAL
 from .watch import Watch
@@ -108,9 +108,14 @@ def turn_at_terminal(watch: Watch, read_line: ReadLine | None = None) -> Iterato
 
 def asker_of(request: GopherAgentElicitationRequest | None) -> str:
     """Who asks, harmless for a terminal."""
-    name = safe_line((request and request.server) or "") or "An MCP server"
-    tool = safe_line((request and request.tool) or "")
+    name = safe_line((request and request.server) or "", limit=60) or "An MCP server"
+    tool = safe_line((request and request.tool) or "", limit=60)
     return f"{name} ({tool})" if tool else name
+
+
+def _begun(text: str) -> str:
+    """A line that begins with a server's words: what does not fit is marked as theirs."""
+    return "\n  | ".join(rows_of(text, columns() - 5))
 
 
 class _Dialogue:
@@ -148,6 +153,7 @@ class _Dialogue:
         """The question whether the person has finished."""
         if not self._console.can_read:
             return self._nobody()
+        self._console.forget_typed()  # nobody can have answered it before
         lines = (INSTRUCTION, *self._more_words())
         self._console.write("".join(f"{line}\n" for line in lines) + dialogue.time_left(self._watch))
         return self._answer(self._wait(), "continue when you have finished in the browser")
@@ -168,14 +174,14 @@ class _Dialogue:
 
     def _refuse(self, reason: UnsafeUrlError) -> None:
         self._console.write(
-            f"\n{self._asker} asks you to open a page. It was refused: {reason}.\n"
-            f"{quoted_block(self._url[:500], max_lines=3)}\n"
+            f"\n{_begun(f'{self._asker} asks you to open a page. It was refused: {reason}.')}\n"
+            f"{quoted_block(self._url[:500], max_lines=3, columns=columns())}\n"
         )
 
     def _introduction(self, page: WebUrl) -> str:
-        lines = ["", f"{self._asker} asks you to open a page in your browser."]
+        lines = ["", _begun(f"{self._asker} asks you to open a page in your browser.")]
         if self._message.strip():
-            lines.append(quoted_block(self._message))
+            lines.append(quoted_block(self._message, columns=columns()))
         return "\n".join([*lines, *dialogue.page_lines(page), "Open this URL to continue:", page.href, ""])
 
     def _offer_browser(self, page: WebUrl) -> tuple[bool, str | None]:
@@ -219,6 +225,7 @@ class _Dialogue:
                 continue
             if line in _OPEN and what == _TO_OPEN:
                 return "accept"
+            self._console.forget_typed()  # an Enter that was pasted along is none either
             self._console.write(f'That is no answer. Press Enter to {what}, or type "cancel" and press Enter.\n')
             line = self._wait()
         return "cancel"

@@ -143,7 +143,7 @@ class _Filling:
                 problem = _take(entry, line)
                 if problem is None:
                     return True
-                self._console.write(f"{entry.label} {problem}.\n")
+                self._console.write(terminal_texts.problem(entry, problem))
         self._console.write(_TOO_MANY)
         raise _Ended("cancel")
 
@@ -163,12 +163,13 @@ class _Filling:
                 rules, general = self._model.problems()
                 if not rules and not general:
                     return self._model.content()
-                broken = [f"{self._model[name].label} {rule}." for name, rule in rules.items()]
-                self._console.write("\n".join([*broken, *(f"{text}." for text in general), ""]))
+                broken = [terminal_texts.problem(self._model[name], rule) for name, rule in rules.items()]
+                self._console.write("".join([*broken, *(f"{text}.\n" for text in general)]))
             elif (number := _number(word, len(self._model.entries))) is not None:
                 self._ask(number, can_go_back=True)
                 self._show_review()
             else:
+                self._console.forget_typed()  # an Enter that was pasted along is none either
                 self._console.write(f"That is no answer. The fields are 1 to {len(self._model.entries)}.\n")
 
     def _confirmed(self) -> dict[str, Any]:
@@ -178,6 +179,7 @@ class _Filling:
             self._end_by(word)
             if word in _YES:
                 break
+            self._console.forget_typed()
             self._console.write('That is no answer. Type "y" or "n" and press Enter.\n')
         _, general = self._model.problems()
         if general:  # a rule that an answer without fields can't keep

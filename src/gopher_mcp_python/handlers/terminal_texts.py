@@ -5,16 +5,15 @@ What a field's state is stands before the server's text on the line, so that no 
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from collections.abc import Iterator
 
-from ..display import quoted_block, safe_line
+from ..display import quoted_block, rows_of, safe_line
 from ..forms import MISSING
+from .console import columns
 from .form import Entry, FormModel
 from .form_texts import NO_SECRETS, secret_warning, what_is_asked
 
-__all__ = ["OPTIONS_AT_ONCE", "heading", "introduction", "options", "prompt", "review"]
+__all__ = ["OPTIONS_AT_ONCE", "heading", "introduction", "options", "problem", "prompt", "review"]
 
 OPTIONS_AT_ONCE = 30
 _TYPING = (
@@ -27,9 +26,9 @@ _TYPING = (
 def introduction(asker: str, message: str, model: FormModel, *more: str, can_answer: bool = True) -> str:
     """Who asks for what and, where that is possible, how to answer; `more` are further sentences about that."""
     count = len(model.entries)
-    lines = ["", _wrapped(f"{asker} asks you to {what_is_asked(count)}.")]
+    lines = ["", _theirs(f"{asker} asks you to {what_is_asked(count)}.")]
     texts = (message, model.form.title or "", model.form.description or "")
-    lines += [quoted_block(text) for text in texts if text.strip()]
+    lines += [quoted_block(text, columns=columns()) for text in texts if text.strip()]
     lines += [_wrapped(NO_SECRETS)] if count else []
     if can_answer:
         lines += [_wrapped(rule) for rule in ((_TYPING, *more) if count else more) if rule]
@@ -37,17 +36,22 @@ def introduction(asker: str, message: str, model: FormModel, *more: str, can_ans
 
 
 def _wrapped(text: str, before: str = "") -> str:
-    width = min(100, max(20, shutil.get_terminal_size().columns - 1))
-    return textwrap.fill(text, width, initial_indent=before, subsequent_indent=before, break_long_words=False)
+    return "\n".join(before + row for row in rows_of(text, min(100, columns() - 1) - len(before)))
+
+
+def _theirs(text: str) -> str:
+    """A line with a server's words, or a person's: what does not fit on it is marked, and passes for no line of
+    ours."""
+    return "\n      | ".join(rows_of(text, columns() - 9))
 
 
 def heading(entry: Entry, number: int, count: int) -> str:
     """What a field asks for."""
-    lines = ["", f"({number} of {count}{', required' if entry.required else ''}) {entry.label}"]
+    lines = ["", _theirs(f"({number} of {count}{', required' if entry.required else ''}) {entry.label}")]
     if entry.description:
-        lines.append(quoted_block(entry.description))
+        lines.append(quoted_block(entry.description, columns=columns()))
     if entry.hint:
-        lines.append(f"  {entry.hint}")
+        lines.append(_theirs(f"  {entry.hint}"))
     if entry.is_secret_named:
         warning = f"WARNING: {secret_warning(entry.field)} What you type here is not shown."
         lines.append(_wrapped(warning, "  "))
@@ -59,7 +63,7 @@ def options(entry: Entry, first: int = 0) -> str:
     if entry.field.kind == "boolean" or first >= len(entry.options):
         return ""
     shown = list(enumerate(entry.options, 1))[first : first + OPTIONS_AT_ONCE]
-    lines = [f"  {number}  {safe_line(option.title, limit=100)}" for number, option in shown]
+    lines = [_theirs(f"  {number}  {safe_line(option.title, limit=100)}") for number, option in shown]
     rest = len(entry.options) - first - len(shown)
     if rest:
         lines.append(f'  ... {rest} more: "more" lists them')
@@ -92,7 +96,12 @@ def _value(entry: Entry, limit: int) -> str:
 
 def review(model: FormModel, asker: str) -> str:
     """All answers as they will be sent."""
-    return "\n".join(["", f"Your answers to {asker}:", *_reviewed(model), ""])
+    return "\n".join(["", _theirs(f"Your answers to {asker}:"), *map(_theirs, _reviewed(model)), ""])
+
+
+def problem(entry: Entry, what: str) -> str:
+    """What is wrong with an answer."""
+    return _theirs(f"{entry.label} {what}.") + "\n"
 
 
 def _reviewed(model: FormModel) -> Iterator[str]:
