@@ -29,6 +29,20 @@ def thread() -> Iterator[LoopThread]:
     one.join(5)
 
 
+def test_the_policy_of_the_program_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of Qt (qasync, QtAsyncio) make loops that stand still on every thread but the GUI thread."""
+
+    def of_qt() -> asyncio.AbstractEventLoop:
+        raise AssertionError("the loop of another thread")
+
+    monkeypatch.setattr(asyncio, "new_event_loop", of_qt)
+    one = LoopThread("loop under test")
+    call = one.start(lambda call: nothing())
+    until(call, WAKE_DONE)
+    one.close(nothing)
+    one.join(5)
+
+
 async def nothing() -> None:
     return None
 

@@ -45,6 +45,20 @@ def leave_when(event: threading.Event) -> Callable[[], None]:
     return check
 
 
+def test_the_policy_of_the_program_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of Qt (qasync, QtAsyncio) make loops that stand still on every thread but the GUI thread."""
+
+    def of_qt() -> asyncio.AbstractEventLoop:
+        raise AssertionError("the loop of another thread")
+
+    async def main(flight: Flight) -> str:
+        await asyncio.sleep(0)
+        return "renewed"
+
+    monkeypatch.setattr(asyncio, "new_event_loop", of_qt)
+    assert flights.join_blocking("key", main, lambda: None) == "renewed"
+
+
 def test_what_must_be_finished_is_not_begun_when_everybody_has_left() -> None:
     """The cancellation is on its way to the flight's loop when that one begins what nothing may cut off."""
     begun, left, steps = threading.Event(), threading.Event(), []

@@ -23,6 +23,7 @@ from typing import Any
 
 from .. import exiting
 from ..errors import AgentError
+from ..own_loop import new_loop
 from ._call import LoopCall
 
 # Seconds that closing may take before what is left is cancelled (a command that ignores the end of its input is killed
@@ -40,7 +41,7 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._pid = os.getpid()
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop()
         self._closed = False
         self.has_processes = False  # child processes, which would outlive this one
         self._lock = threading.RLock()  # a signal handler or a finaliser may close on the thread that holds it

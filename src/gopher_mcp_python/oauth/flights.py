@@ -20,6 +20,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from ..errors import AgentError
+from ..own_loop import new_loop
 
 __all__ = ["Flight", "alone", "join", "join_blocking"]
 
@@ -82,7 +83,7 @@ class Flight:
             self._loop.call_soon_threadsafe(self._task.cancel)
 
     def _run(self, main: Main) -> None:
-        loop = asyncio.new_event_loop()
+        loop = new_loop()
         try:
             task = loop.create_task(main(self))
             with _state.lock:

@@ -17,10 +17,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..errors import ConnectionError
+from ..own_loop import why_no_sockets
 from .calls import ServerRequest
 from .connection import Connection, Farewell, HttpConnection, StdioConnection, open_transport, place
 from .elicitation import Asker
-from .errors import CONNECTION_CLOSED, METHOD_NOT_FOUND
+from .errors import CONNECTION_CLOSED, METHOD_NOT_FOUND, ToolsetError
 from .questions import Questions
 from .record import Record, current_record, under_way
 from .wire import ElicitingDispatcher
@@ -77,7 +78,11 @@ class Session:
     # ---- life ------------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Connects and negotiates. Raises what went wrong, as the SDK or the HTTP client put it."""
+        """Connects and negotiates. Raises what went wrong, as the SDK or the HTTP client put it, and ToolsetError for
+        an event loop without connections."""
+        unfit = why_no_sockets(asyncio.get_running_loop())
+        if unfit is not None:
+            raise ToolsetError(unfit)
         opening, caller = Record(), current_record()
         # The transport lives on in this context. It must not be taken for that of the call that happened to need it.
         with under_way(opening):
