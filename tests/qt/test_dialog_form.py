@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QPlainTextEdit, QToolButton, QWidget
 
+from gopher_mcp_python.elicitation import GopherAgentElicitationRequest
 from gopher_mcp_python.handlers.qt.dialog import McpElicitationDialog
 from gopher_mcp_python.handlers.qt.editors import ComboEditor, LineEditor, YesNoEditor
 from gopher_mcp_python.handlers.qt.field_row import FieldRow
@@ -577,6 +578,13 @@ def test_text_of_servers_is_nothing_but_text(show: Show) -> None:
     note = row(dialog, "e").note
     assert note is not None and "\\u202e" in note.text().replace("\u200b", "") and note.isVisible()
     assert sent(dialog) == {"a": "x", "e": bad}
+
+
+def test_a_text_without_end_is_shown_as_far_as_anybody_reads(show: Show) -> None:
+    """A script that is hard to lay out would hold up the program for seconds."""
+    dialog = show(GopherAgentElicitationRequest("form", message="\u0e01\u0e34" * 50_000, requested_schema={}))
+    shown = dialog._header.message.toPlainText()
+    assert shown.endswith("(80000 more characters)") and len(shown) < 20_100
 
 
 def test_what_a_default_hides_is_told(form: Form) -> None:

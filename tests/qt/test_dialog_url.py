@@ -12,6 +12,7 @@ from PySide6.QtGui import QFont, QGuiApplication, QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
+from gopher_mcp_python.handlers.qt import url_view
 from gopher_mcp_python.handlers.qt.dialog import McpElicitationDialog
 from gopher_mcp_python.handlers.qt.style import ToneLabel
 
@@ -119,6 +120,18 @@ def test_it_is_opened_by_keyboard_too(show: Show) -> None:
     assert visited[0] is dialog._view.host and dialog._view.url in visited
     QTest.keyClick(dialog.focusWidget(), Qt.Key.Key_Space)
     assert opener.opened == [PLAIN]
+
+
+def test_a_double_click_opens_it_once(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    opener = Opener()
+    monkeypatch.setattr(url_view, "_AGAIN_AFTER", 3600.0)
+    dialog = show(mode="url", url=PLAIN, opener=opener)
+    QTest.mouseClick(dialog._view.open_button, Qt.MouseButton.LeftButton)
+    QTest.mouseDClick(dialog._view.open_button, Qt.MouseButton.LeftButton)
+    assert opener.opened == [PLAIN]
+    monkeypatch.setattr(url_view, "_AGAIN_AFTER", 0.0)
+    QTest.mouseClick(dialog._view.open_button, Qt.MouseButton.LeftButton)
+    assert opener.opened == [PLAIN, PLAIN]
 
 
 def test_what_is_opened_is_written_anew(show: Show) -> None:

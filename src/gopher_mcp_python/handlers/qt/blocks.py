@@ -11,7 +11,8 @@ from .style import is_right_to_left
 
 __all__ = ["TextBlock"]
 
-_LONGEST = 60_000  # characters of one text
+_LONGEST = 20_000  # characters of one text
+_OF_A_LINE = 1000  # characters that a line has at most, marks on letters included
 
 
 class TextBlock(QPlainTextEdit):
@@ -91,7 +92,7 @@ class TextBlock(QPlainTextEdit):
         font = QFont(self.font())
         font.setBold(font.bold() or self._has_bold)
         for paragraph in self.toPlainText().split("\n"):
-            layout = QTextLayout(paragraph[:_LONGEST], font)
+            layout = QTextLayout(paragraph[: (self._most - count) * _OF_A_LINE], font)
             layout.setTextOption(option)
             layout.beginLayout()
             while count < self._most:

@@ -6,6 +6,7 @@ Nothing is opened without a click, nothing is fetched, and what is opened is the
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -26,6 +27,7 @@ __all__ = ["Opener", "UrlView"]
 #: Opens a page, on the thread of the windows; returns whether it worked.
 Opener = Callable[[str], object]
 _LOOK_EVERY = 50  # milliseconds
+_AGAIN_AFTER = 1.0  # seconds; the second half of a double click does not open it twice
 
 
 class UrlView(ScrollBody):
@@ -45,6 +47,7 @@ class UrlView(ScrollBody):
         self.open_button = QPushButton("&Open in the browser")
         self.copy_button = QPushButton("Cop&y the URL")
         self._opening: Future[dict[str, Any]] | None = None
+        self._opened_at = float("-inf")  # on the monotonic clock
         self._timer = QTimer(self)
         self._timer.setInterval(_LOOK_EVERY)
         self._timer.timeout.connect(self._look)
@@ -99,8 +102,10 @@ class UrlView(ScrollBody):
 
     def open(self) -> None:
         """Opens the page; only ever called by a click or a key on the button."""
-        if self._opening is not None or not self.open_button.isEnabled():
+        now = time.monotonic()
+        if self._opening is not None or not self.open_button.isEnabled() or now - self._opened_at < _AGAIN_AFTER:
             return
+        self._opened_at = now
         if self._opener is not None:
             self._opened(open_authorization_url(self._page.href, None, self._opener))
             return
