@@ -83,6 +83,58 @@ def test_ctrl_c_cancels_and_reaches_the_program() -> None:
     assert left_alone(screen.raw) and "\r\nCancelled.\r\n" in screen.raw
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_program_that_is_told_to_end_gives_the_terminal_back(number: int) -> None:
+    with Screen.asking(NAME) as screen:
+        before = termios.tcgetattr(screen.child.child_fd)
+        screen.until(READY)
+        os.kill(screen.child.pid, number)
+        screen.ended()
+        assert termios.tcgetattr(screen.child.child_fd) == before
+        assert screen.child.signalstatus == number
+    assert left_alone(screen.raw)
+
+
+def test_what_a_program_does_about_signals_stays_its_own() -> None:
+    code = """
+import signal
+signal.signal(signal.SIGTERM, lambda *_: print("mine"))
+from gopher_mcp_python.handlers.told_to_end import giving_back
+before = signal.getsignal(signal.SIGHUP)
+with giving_back(lambda: print("given back")):
+    assert signal.getsignal(signal.SIGHUP) is not before
+    signal.raise_signal(signal.SIGTERM)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+with giving_back(lambda: print("given back")):
+    signal.raise_signal(signal.SIGHUP)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=children.environment({})
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "mine\n", "")
+
+
+def test_a_second_ctrl_c_while_it_is_given_back_leaves_no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gopher_mcp_python.handlers.screen.owning import OwnTerminal
+
+    write, interrupts = OwnTerminal.write, [True]
+
+    def interrupted(self: OwnTerminal, text: str) -> None:
+        if OFF in text and interrupts:
+            interrupts.pop()
+            raise KeyboardInterrupt
+        write(self, text)
+
+    with Here(NAME) as screen:
+        screen.until(READY)
+        monkeypatch.setattr(OwnTerminal, "write", interrupted)
+        screen.keys("\x04")
+        with pytest.raises(KeyboardInterrupt):
+            screen.answer()
+    assert left_alone(screen.raw)
+
+
 def test_ctrl_z_and_ctrl_backslash_stop_nothing() -> None:
     with Screen.asking(NAME) as screen:
         screen.until(READY)
@@ -295,7 +347,8 @@ def test_a_resize_is_followed_on_a_thread_without_signals() -> None:
         assert screen.answer().content == {"name": "Ada!"}
 
 
-def test_of_many_fields_only_the_visible_ones_are_drawn() -> None:
+def test_of_many_fields_only_the_visible_ones_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gopher_mcp_python.handlers.screen.asking.REPAINT_EVERY", 3600.0)
     schema = {"type": "object", "properties": {f"f{number}": STRING for number in range(500)}}
     with Here(schema) as screen:
         screen.until(READY)

@@ -413,7 +413,17 @@ def test_help_and_the_whole_text_of_the_server_can_be_read() -> None:
         assert screen.answer().action == "decline"
 
 
-def test_lost_drawings_come_back() -> None:
+def test_log_lines_of_the_program_do_not_cover_the_form_for_long() -> None:
+    with Here(form(a=STRING)) as screen:
+        screen.until("F1 help")
+        os.write(screen.theirs, b"noise\r\n" * 99)
+        screen.until(lambda seen: "noise" in seen.raw)
+        screen.until(lambda seen: "noise" not in seen.text and "▸ left out  A" in seen.text)
+        assert screen.text.startswith(" mail.test asks") and "F1 help" in screen.lines[-1]
+
+
+def test_lost_drawings_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gopher_mcp_python.handlers.screen.asking.REPAINT_EVERY", 3600.0)
     with Here(form(a=STRING)) as screen:
         screen.until("F1 help")
         os.write(screen.theirs, b"\x1b[2J\x1b[Hnoise")

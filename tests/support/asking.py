@@ -2,11 +2,11 @@
 
     python -m tests.support.asking '{"url": "https://...", "timeout_ms": 500, ...}'
 
-Keys: url, message, server, tool, options (elicitation options), limit (seconds that the engine leaves), withdraw_after
-and complete_after (seconds after the prompt began to wait), thread (ask on a thread of its own), raw (put the terminal into
-raw mode before), before (seconds to wait before asking), count (ask so often at the same time), form (a schema: ask for
-a form instead of a page), read_stdin (read and print the rest of stdin at the end), read_line (read one more line of
-stdin at the end), result (a file for the output; a hang-up is survived).
+Keys: url, message, server, tool, options (elicitation options), limit (seconds that the engine leaves),
+withdraw_after and complete_after (seconds after the prompt began to wait), thread (ask on a thread of its own), raw
+(put the terminal into raw mode before), before (seconds to wait before asking), count (ask so often at the same
+time), form (a schema: ask for a form instead of a page), read_stdin (read and print the rest of stdin at the end),
+read_line (read one more line of stdin at the end), result (a file for the output; a hang-up is survived).
 """
 
 from __future__ import annotations

@@ -235,12 +235,13 @@ def main(given: dict[str, Any]) -> dict[str, Any]:
     if given.get("raw"):
         tty.setraw(0)
     before = termios.tcgetattr(0) if sys.stdin.isatty() else None
-    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGWINCH)]
+    numbers = (signal.SIGINT, signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP)
+    handlers = [signal.getsignal(number) for number in numbers]
     threads, descriptors = threading.active_count(), len(os.listdir("/dev/fd"))
     facts = _asked(given)
     facts["threads"] = threading.active_count() - threads
     facts["descriptors"] = len(os.listdir("/dev/fd")) - descriptors
-    facts["signals"] = handlers == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGWINCH)]
+    facts["signals"] = handlers == [signal.getsignal(number) for number in numbers]
     if before is not None and not given.get("result"):
         facts["restored"] = termios.tcgetattr(0) == before
     if given.get("read_line"):

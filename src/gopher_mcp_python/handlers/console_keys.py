@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 
 from .console import NO_ANSWER, End
 from .console_posix import PosixConsole, attributes_of, set_attributes
+from .told_to_end import giving_back
 from .watch import Watch
 
 __all__ = ["KeysConsole", "key_mode"]
@@ -127,10 +128,11 @@ def key_mode(descriptor: int) -> Iterator[None]:
         return
     _changed[descriptor] = before
     try:
-        set_attributes(descriptor, _with_key_mode(before))
-        with suppress(termios.error):  # the terminal is gone; reading will say so
-            termios.tcflush(descriptor, termios.TCIFLUSH)
-        yield
+        with giving_back(lambda: set_attributes(descriptor, before)):
+            set_attributes(descriptor, _with_key_mode(before))
+            with suppress(termios.error):  # the terminal is gone; reading will say so
+                termios.tcflush(descriptor, termios.TCIFLUSH)
+            yield
     finally:
         set_attributes(descriptor, before)
         del _changed[descriptor]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .console import NO_ANSWER, Console, End, StderrConsole, ended, pause_for, write_stderr
+from .told_to_end import giving_back
 from .watch import Watch
 
 __all__ = ["PosixConsole", "attributes_of", "find_terminal", "open_terminal", "readable", "set_attributes"]
@@ -92,8 +93,9 @@ class PosixConsole:
             return
         _silenced[self._descriptor] = before
         try:
-            set_attributes(self._descriptor, _without_echo(before))
-            yield
+            with giving_back(lambda: set_attributes(self._descriptor, before)):
+                set_attributes(self._descriptor, _without_echo(before))
+                yield
         finally:
             set_attributes(self._descriptor, before)
             del _silenced[self._descriptor]
@@ -180,10 +182,13 @@ def _line_mode(descriptor: int) -> Iterator[None]:
     What was typed before the question was shown is dropped: an old Enter is no answer to it."""
     before = attributes_of(descriptor)
     try:
-        if before is not None:
+        if before is None:
+            yield
+            return
+        with giving_back(lambda: set_attributes(descriptor, before)):
             set_attributes(descriptor, _with_line_mode(before))
             termios.tcflush(descriptor, termios.TCIFLUSH)
-        yield
+            yield
     finally:
         if before is not None and before != attributes_of(descriptor):
             set_attributes(descriptor, before)

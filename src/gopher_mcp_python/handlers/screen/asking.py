@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Asking"]
 
+REPAINT_EVERY = 1.0  # seconds; log lines of the program's other threads do not cover the form for longer
+
 
 class Asking:
     """Asks until there is an answer, or nobody wants one."""
@@ -53,6 +55,7 @@ class Asking:
         self._changed = True
         self._reader = KeyReader(terminal.encoding)
         self._read_at = 0.0
+        self._painted_at = time.monotonic()
         self._frame = Frame(asker, request.message or "", model)
         self._filling = Filling(model, self._review)
         self._form: View = self._filling if model.entries else Confirming(self._decide, self._agree)
@@ -63,7 +66,11 @@ class Asking:
         shown: object = None
         while self._answer is None and self._end is None:
             size, left = self._terminal.size(), dialogue.time_left(self._watch)
-            if not self._terminal.stays() or self._changed or (size, left) != shown:
+            is_old = time.monotonic() - self._painted_at >= REPAINT_EVERY
+            if not self._terminal.stays() or self._changed or is_old or (size, left) != shown:
+                if is_old:
+                    self._terminal.repaint()
+                    self._painted_at = time.monotonic()
                 self._draw(size, left)
                 if shown is None:
                     self._watch.on_shown()

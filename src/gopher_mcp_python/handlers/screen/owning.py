@@ -20,6 +20,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from ..console_posix import attributes_of, set_attributes
+from ..told_to_end import giving_back
 from .look import Drawing, Line, Look
 
 __all__ = ["OwnTerminal", "own_terminal"]
@@ -43,10 +44,11 @@ class OwnTerminal:
     def __init__(self, descriptor: int, before: list[object]) -> None:
         self._descriptor = descriptor
         self._before = before
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may close what its thread is writing to
         self._is_open = False
         self._pid = os.getpid()
         self._shown: list[Line] = []
+        self._is_stale = False
         self._size = (0, 0)
         self.is_lost = False
         stream: Any = self  # it is written to, and nothing else
@@ -74,7 +76,6 @@ class OwnTerminal:
         with self._lock:
             if not self._is_open:
                 return
-            self._is_open = False
             try:
                 self._output.reset_attributes()
                 self._output.enable_autowrap()
@@ -85,6 +86,7 @@ class OwnTerminal:
                 self._output.show_cursor()
                 self._output.write(last_line)
                 self._output.flush()
+                self._is_open = False  # not before: a second Ctrl-C may come, and it is closed once more then
             finally:
                 set_attributes(self._descriptor, self._before)
 
@@ -118,6 +120,10 @@ class OwnTerminal:
         """The next drawing is shown whole: something else may have written over it."""
         self._shown = []
 
+    def repaint(self) -> None:
+        """With the next drawing each line is written again, where the program may have written over it."""
+        self._is_stale = True
+
     def show(self, drawing: Drawing) -> None:
         """Shows as many lines as fit; only those that differ from what is there are written."""
         with self._lock:
@@ -134,11 +140,11 @@ class OwnTerminal:
             output.erase_screen()
         lines = drawing.lines[: size[1]]
         for row, line in enumerate(lines):
-            if row >= len(self._shown) or self._shown[row] != line:
+            if self._is_stale or row >= len(self._shown) or self._shown[row] != line:
                 self._write_line(row, line)
         for row in range(len(lines), len(self._shown)):
             self._write_line(row, ())
-        self._shown = lines
+        self._shown, self._is_stale = lines, False
         if drawing.cursor is not None and drawing.cursor[0] < size[1]:
             output.cursor_goto(drawing.cursor[0] + 1, drawing.cursor[1] + 1)
             output.show_cursor()
@@ -212,8 +218,9 @@ def own_terminal(descriptor: int) -> Iterator[OwnTerminal]:
     terminal = OwnTerminal(descriptor, before)
     _owned[descriptor] = terminal
     try:
-        terminal.open()
-        yield terminal
+        with giving_back(terminal.close):
+            terminal.open()
+            yield terminal
     finally:
         try:
             terminal.close()
