@@ -14,8 +14,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import Shiboken
 
-from gopher_mcp_python import AgentError
+from gopher_mcp_python import AgentError, ElicitationPolicy
 from gopher_mcp_python.handlers.occupied import occupying
+from gopher_mcp_python.handlers.person import Person
 from gopher_mcp_python.handlers.prompts import PersonAnswer, PromptUnavailable
 from gopher_mcp_python.handlers.qt import QtElicitationHandler, QtPrompt, QtPromptUnavailable, vigil, window_guard
 from gopher_mcp_python.handlers.qt.desk import MAX_WINDOWS
@@ -90,6 +91,23 @@ def test_declining_everything_of_a_server(lasts: Any) -> None:
     response = asking.outcome()
     assert isinstance(response, RememberedResponse)
     assert (response.action, response.lasts, response.whole_server) == ("decline", lasts, True)
+
+
+@pytest.mark.parametrize("policy", [None, ElicitationPolicy(max_waiting=100)], ids=["alone", "behind a policy"])
+def test_declining_everything_declines_what_is_open_and_in_line_too(policy: ElicitationPolicy | None) -> None:
+    """A server that asks a hundred times at once is answered with one click."""
+    handler = QtElicitationHandler()
+    person = Person.behind(handler if policy is None else policy.around(handler), None)
+    assert person is not None
+    other = Asking(person.ask, form("another server", server="mail.test"), Watch())
+    asked = [Asking(person.ask, form(f"number {number}"), Watch()) for number in range(MAX_WINDOWS + 2)]
+    windows = desk.wait_for(MAX_WINDOWS)
+    one = next(window for window in windows if desk.message_of(window) != "another server")
+    one._footer.declined_all.emit("session")
+    assert {asking.outcome()[0].action for asking in asked} == {"decline"}
+    assert other.is_alive()
+    desk.press(desk.wait_for_one("another server"), "Cancel")
+    assert other.outcome()[0].action == "cancel"
 
 
 def test_it_is_not_offered_where_it_would_hold_for_nothing() -> None:

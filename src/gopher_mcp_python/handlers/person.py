@@ -26,6 +26,7 @@ class Person:
         self._prompt = prompt
         self._guard = guard
         self._refused: set[str] = set()
+        self._refusals: dict[str | None, int] = {}  # how often everything of a server was refused
 
     @classmethod
     def behind(cls, handler: Any, open_browser: Any) -> Person | None:
@@ -73,10 +74,18 @@ class Person:
         return request.server in self._refused
 
     def _asked(self, request: GopherAgentElicitationRequest, watch: Watch) -> PersonAnswer:
+        """Asks. Who refuses everything of a server has refused, too, what else of it is open or stands in line."""
         watch.lasting = self._lasting(request)
+        server, is_open = request.server, watch.is_open
+        before = self._refusals.get(server, 0)
+        watch.is_open = lambda: self._refusals.get(server, 0) == before and is_open()
         answer = self._prompt.ask(request, watch)
-        if answer.whole_server is not None and self._guard is None and request.server is not None:
-            self._refused.add(request.server)
+        if answer.whole_server is not None and server is not None:
+            if self._guard is None:
+                self._refused.add(server)
+            self._refusals[server] = before + 1
+        elif answer.action == "cancel" and self._refusals.get(server, 0) != before:
+            return DECLINED
         return answer
 
     def _lasting(self, request: GopherAgentElicitationRequest) -> tuple[Lasting, ...]:
