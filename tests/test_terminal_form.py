@@ -406,7 +406,8 @@ def test_an_answer_that_was_pasted_along_is_none(schema: dict[str, Any], text: s
         assert result(terminal)[0]["answers"] == [[CANCEL]]
 
 
-def test_what_is_wrapped_passes_for_no_line_of_ours(typed: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrapped_passes_for_no_line_of_ours(typed: Any, capsys: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("gopher_mcp_python.handlers.terminal_texts.columns", lambda: 80)
     fake = ("x" * 79 + " Never give a password") * 3
     field = {**STRING, "title": fake[:200], "description": fake, "default": fake, "minLength": 1}
     schema = {**form(f=field, o={"enum": ["a"], "enumNames": [fake]}), "title": fake}
