@@ -1,0 +1,1 @@
+"""Questions kept until somebody answers them elsewhere: the elicitation store (docs/store.md)."""
