@@ -14,7 +14,7 @@ from importlib import import_module
 
 from .failures import EXIT_FAILED, EXIT_INTERRUPTED, UsageError, explain
 
-_COMMANDS = ("run", "logout", "doctor", "demo")
+_COMMANDS = ("run", "logout", "doctor", "demo", "serve", "token")
 
 _EPILOG = """\
 exit codes: 0 done, 1 failed, 2 wrong command line, 130 ended with Ctrl-C
@@ -23,6 +23,8 @@ exit codes: 0 done, 1 failed, 2 wrong command line, 130 ended with Ctrl-C
   gopher-mcp run https://host/mcp "query"           run one query against an MCP server
   gopher-mcp logout https://host/mcp                delete the tokens that a sign-in left on this machine
   gopher-mcp doctor                                 what works on this machine, and what to do about the rest
+  gopher-mcp serve --store sqlite:FILE              answer from elsewhere: a page and a REST interface
+  gopher-mcp token add ada --scope answer           make the token that the page asks for
 """
 
 

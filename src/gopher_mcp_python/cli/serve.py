@@ -1,0 +1,124 @@
+"""`gopher-mcp serve`: the page and the REST interface on which people answer what is asked through a store."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import options
+from .failures import EXIT_OK, UsageError
+from .token import token_file
+
+if TYPE_CHECKING:
+    from ..serve.tokens import TokenFile
+    from ..serve.uploads import Uploads
+    from ..store.core import Store
+
+_PORT = 8123
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `serve` to the command line."""
+    parser = commands.add_parser(
+        "serve",
+        help="answer from elsewhere: a page and a REST interface",
+        description="Serves the page and the REST interface on which people answer what servers ask and approve what a "
+        "gateway holds. Reached from this machine only, unless you say otherwise.",
+    )
+    parser.add_argument(
+        "--store",
+        required=True,
+        metavar="STORE",
+        help="memory, sqlite:PATH or postgresql://USER@HOST/DATABASE",
+    )
+    parser.add_argument("--keys", metavar="FILE", help="keys that seal what is stored (default: "
+                        "$GOPHER_MCP_STORE_KEYS, else a file in this user's data folder)")  # fmt: skip
+    parser.add_argument("--tokens", metavar="FILE", help="the file of tokens (default: in this user's data folder)")
+    parser.add_argument("--uploads", metavar="FOLDER", help="where files go that people answer with "
+                        "(default: in this user's data folder)")  # fmt: skip
+    parser.add_argument("--port", type=options.port, default=_PORT, help=f"default: {_PORT}; 0: a free one")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--public", action="store_true", help="really listen on an address that others reach; "
+                        "needs --allowed-host, and https (--tls-cert, or a proxy that has it)")  # fmt: skip
+    parser.add_argument("--allowed-host", action="append", default=[], metavar="HOST[:PORT]",
+                        help="a name under which browsers reach it, as in their address bar; repeatable")  # fmt: skip
+    parser.add_argument("--tls-cert", metavar="FILE", help="certificate (PEM), for https")
+    parser.add_argument("--tls-key", metavar="FILE", help="its key (PEM)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until Ctrl-C."""
+    _check(args)
+    try:
+        from ..serve.server import Server, bind
+    except ImportError as error:
+        raise OSError(f"{error.name} is not installed: pip install 'gopher-mcp-python[serve]'") from None
+    from ..serve.app import create_app
+    from ..serve.opening import open_store
+
+    tokens, uploads = token_file(args.tokens), _uploads(args.uploads)
+    listener = bind(args.host, args.port)
+    store: Store | None = None
+    try:
+        port = listener.getsockname()[1]
+        store = open_store(args.store, args.keys)
+        https = args.tls_cert is not None
+        app = create_app(store, tokens, allowed_hosts=_hosts(args, port), uploads=uploads, https=https)
+        tls = {"ssl_certfile": args.tls_cert, "ssl_keyfile": args.tls_key} if https else {}
+        server = Server(app, **tls)
+        print(_greeting(args, port, tokens), flush=True)
+        signal.signal(signal.SIGTERM, _end)  # the server hands signals on when it has ended
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass  # the server has ended its requests already
+    finally:
+        listener.close()
+        if store is not None:
+            store.close()
+    print("gopher-mcp serve: ended", flush=True)
+    return EXIT_OK
+
+
+def _end(*_: Any) -> None:
+    raise SystemExit(EXIT_OK)
+
+
+def _check(args: argparse.Namespace) -> None:
+    from ..hostnames import is_local
+
+    local = is_local(f"[{args.host}]" if ":" in args.host else args.host)
+    if not local and not args.public:
+        raise UsageError(f"--host {args.host} is reached by others: say --public as well if that is meant")
+    if not local and not args.allowed_host:
+        raise UsageError("--public needs --allowed-host: the name under which browsers reach this server")
+    if bool(args.tls_cert) != bool(args.tls_key):
+        raise UsageError("--tls-cert and --tls-key go together")
+
+
+def _uploads(folder: str | None) -> Uploads:
+    from ..serve.opening import default_folder
+    from ..serve.uploads import Uploads
+
+    return Uploads(Path(folder) if folder is not None else default_folder() / "uploads")
+
+
+def _hosts(args: argparse.Namespace, port: int) -> list[str]:
+    names = ["localhost", "127.0.0.1", "[::1]"]
+    local = [f"{name}:{port}" for name in names] + (names if port in (80, 443) else [])
+    return [*local, *args.allowed_host]
+
+
+def _greeting(args: argparse.Namespace, port: int, tokens: TokenFile) -> str:
+    scheme = "https" if args.tls_cert else "http"
+    where = args.allowed_host[0] if args.allowed_host else f"{'[::1]' if ':' in args.host else '127.0.0.1'}:{port}"
+    lines = [f"answering on {scheme}://{where}/   Ctrl-C stops", ""]
+    file = f" --tokens {args.tokens}" if args.tokens else ""
+    has_any = any("answer" in entry.scopes for entry in tokens.entries())
+    lines += [] if has_any else ["nobody can answer yet: there is no token with the scope answer", ""]
+    lines += [f"  gopher-mcp token{file} add YOUR-NAME --scope answer", "", "makes a token to sign in with; see also "
+              f"gopher-mcp token{file} list"]  # fmt: skip
+    if args.store == "memory":
+        lines += ["", "the store is this process's memory: only programs inside it can ask, and it ends with it"]
+    return "\n".join(lines)

@@ -1,0 +1,117 @@
+"""The application: REST, feed, page, health and the OpenAPI document, behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from .access import Access
+from .api import Api
+from .feed import HEARTBEAT, Feed
+from .guard import SECONDS_PER_CHUNK, Guard, host_names
+from .openapi import document
+from .pages import page_routes
+from .problems import Problem
+from .replies import Json
+
+if TYPE_CHECKING:
+    from ..store.core import Store
+    from ..store.model import Change
+    from .tokens import Authenticator
+    from .uploads import Uploads
+
+__all__ = ["create_app"]
+
+
+def create_app(
+    store: Store,
+    authenticator: Authenticator,
+    *,
+    allowed_hosts: Iterable[str],
+    uploads: Uploads | None = None,
+    https: bool = False,
+    requests_per_minute: int = 1200,
+    failures_per_minute: int = 60,
+    heartbeat_s: float = HEARTBEAT,
+    patience_s: float = SECONDS_PER_CHUNK,
+) -> Starlette:
+    """The application over a store, which stays the caller's to close.
+
+    Args:
+        authenticator: tells who sends a request (TokenFile, or your own).
+        allowed_hosts: what the Host header may be, such as "127.0.0.1:8123"; a port that is the scheme's own is left
+            out ("mcp.example"). Pages of these hosts only may send requests.
+        uploads: where files go that people answer with; None: file_upload can't be answered here.
+        https: whether it is reached by https, so that browsers are told to stay there.
+        requests_per_minute: of one caller.
+        failures_per_minute: requests without a good token from one address.
+        heartbeat_s: seconds between two signs of life of the feed.
+        patience_s: seconds that a client may neither send nor read.
+
+    Raises ValueError: no allowed host, or what is none.
+    """
+    access = Access(authenticator, per_minute=requests_per_minute, failures_per_minute=failures_per_minute)
+    feed = Feed(heartbeat=heartbeat_s)
+    api = Api(store, access, feed, uploads)
+    app = Starlette(
+        routes=[*api.routes(), *_health_routes(store), Route("/openapi.json", _openapi), *page_routes()],
+        middleware=[Middleware(Guard, allowed_hosts=host_names(allowed_hosts), patience=patience_s, https=https)],
+        exception_handlers={HTTPException: _http_exception},
+        lifespan=_lifespan_of(store, feed),
+    )
+    app.router.redirect_slashes = False
+    app.state.feed = feed
+    return app
+
+
+def _lifespan_of(store: Store, feed: Feed) -> Any:
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        def tell(change: Change) -> None:
+            feed.tell(change.caller, change.id, str(getattr(change.status, "value", change.status)))
+
+        feed.open()
+        unsubscribe = store.subscribe(tell)
+        try:
+            yield
+        finally:
+            unsubscribe()
+            feed.close()
+
+    return lifespan
+
+
+def _health_routes(store: Store) -> list[Route]:
+    async def health(request: Request) -> Response:
+        """The process answers."""
+        return Json({"status": "ok"})
+
+    async def ready(request: Request) -> Response:
+        """The store answers as well."""
+        try:
+            await run_in_threadpool(store.pending, "readiness", limit=1)
+        except Exception:
+            raise Problem(503, "the store can't be reached", headers={"retry-after": "5"}) from None
+        return Json({"status": "ok"})
+
+    return [Route("/health", health), Route("/ready", ready)]
+
+
+async def _openapi(request: Request) -> Response:
+    return Json(document())
+
+
+async def _http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    texts = {404: "there is nothing at this path", 405: "not by this method"}
+    problem = Problem(error.status_code, texts.get(error.status_code, "refused"), headers=error.headers)
+    return problem.response()
