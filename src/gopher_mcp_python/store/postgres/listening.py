@@ -1,0 +1,99 @@
+"""A thread with a connection of its own that hears what other replicas change.
+
+A notification carries an id and nothing else. What was said while no connection was there is lost, so every new
+connection is reported too (with None): who waits then looks for itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import selectors
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from ..errors import StoreError
+from .connecting import Limits, connect, translated
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["CHANNEL", "Listener"]
+
+CHANNEL = "gopher_mcp_elicitations"
+
+_logger = logging.getLogger(__name__)
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 5.0
+_PROBE_S = 30.0  # an idle connection is asked that often whether it is still there
+_LONGEST_ID = 200
+
+
+class Listener:
+    """Calls `heard(id)` for each notification, and `heard(None)` once it listens (again). `heard` never raises."""
+
+    def __init__(self, dsn: str, heard: Callable[[str | None], None], *, limits: Limits) -> None:
+        self._dsn = dsn
+        self._heard = heard
+        self._limits = limits
+        self._stopping = threading.Event()
+        self._tried = threading.Event()
+        self._stop_read, self._stop_write = socket.socketpair()
+        self._thread = threading.Thread(target=self._run, name="gopher-mcp-store-listener", daemon=True)
+        self._thread.start()
+
+    def wait_until_tried(self) -> None:
+        """Returns when it listens, or when the first connection could not be made."""
+        self._tried.wait(self._limits.connect_s + self._limits.answer_s)
+
+    def close(self) -> None:
+        """Ends the thread and waits for it (a connection that is being made takes up to `connect_s`)."""
+        if self._stopping.is_set():
+            return
+        self._stopping.set()
+        self._stop_write.send(b"x")
+        if threading.current_thread() is not self._thread:
+            self._thread.join(self._limits.connect_s + self._limits.answer_s)
+        self._stop_write.close()
+
+    def _run(self) -> None:
+        pause = _FIRST_PAUSE_S
+        with self._stop_read:
+            while not self._stopping.is_set():
+                try:
+                    with connect(self._dsn, self._limits) as connection:
+                        with translated():
+                            connection.execute(f"LISTEN {CHANNEL}")
+                        pause = _FIRST_PAUSE_S
+                        self._tried.set()
+                        self._heard(None)
+                        self._hear(connection)
+                except (StoreError, ValueError) as why:
+                    _logger.warning("the store hears no notifications for now and polls: %s", why)
+                finally:
+                    self._tried.set()
+                # Replicas that lost their server together must not all come back in the same moment.
+                self._stopping.wait(pause * random.uniform(0.5, 1.5))
+                pause = min(pause * 2, _LONGEST_PAUSE_S)
+
+    def _hear(self, connection: psycopg.Connection[Any]) -> None:
+        """Returns when the listener is closed. Raises StoreError when the connection breaks."""
+        with ExitStack() as stack:
+            stack.enter_context(translated())
+            ready = stack.enter_context(selectors.DefaultSelector())
+            ready.register(connection.fileno(), selectors.EVENT_READ)
+            ready.register(self._stop_read, selectors.EVENT_READ)
+            while not self._stopping.is_set():
+                self._pass_on(connection)
+                if not ready.select(_PROBE_S):
+                    connection.execute("SELECT 1")
+                connection.pgconn.consume_input()
+
+    def _pass_on(self, connection: psycopg.Connection[Any]) -> None:
+        while (notified := connection.pgconn.notifies()) is not None:
+            payload = notified.extra.decode("utf-8", "replace")
+            # Every user of the database may notify: what comes is a hint to look, and never more.
+            if len(payload) <= _LONGEST_ID:
+                self._heard(payload)
