@@ -1,1 +1,110 @@
-"""Questions kept until somebody answers them elsewhere: the elicitation store (docs/store.md)."""
+"""Questions kept until somebody answers them elsewhere: the elicitation store (docs/store.md).
+
+    from gopher_mcp_python.store import FileKeys, SqliteBackend, Store, single_choice
+
+    with Store(SqliteBackend("elicitations.db"), FileKeys("elicitations.keys")) as store:
+        asked = store.create("ada", single_choice("Deploy where?", ["staging", "production"]))
+
+Every name below is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .aio import AsyncStore
+    from .anchors import FileAnchor, UrlAnchor
+    from .audit import Verification
+    from .core import Store
+    from .errors import ElicitationNotFound, NoAnswer, RateLimited, SealError, StoreError
+    from .housekeeping import Housekeeping
+    from .keys import FileKeys, KeyProvider, KeyRing, keys_from_environment, keys_from_keyring
+    from .memory import MemoryBackend
+    from .model import (
+        MAX_RETRIES,
+        ElicitationStatus,
+        ElicitationType,
+        NewElicitation,
+        StoredElicitation,
+        confirmation,
+        file_upload,
+        mcp_form,
+        mcp_url,
+        multi_choice,
+        single_choice,
+        string_input,
+    )
+    from .outcome import Change, Outcome
+    from .responses import response_schema, validate_response
+    from .sqlite import SqliteBackend
+
+__all__ = [
+    "MAX_RETRIES",
+    "AsyncStore",
+    "Change",
+    "ElicitationNotFound",
+    "ElicitationStatus",
+    "ElicitationType",
+    "FileAnchor",
+    "FileKeys",
+    "Housekeeping",
+    "KeyProvider",
+    "KeyRing",
+    "MemoryBackend",
+    "NewElicitation",
+    "NoAnswer",
+    "Outcome",
+    "RateLimited",
+    "SealError",
+    "SqliteBackend",
+    "Store",
+    "StoreError",
+    "StoredElicitation",
+    "UrlAnchor",
+    "Verification",
+    "confirmation",
+    "file_upload",
+    "keys_from_environment",
+    "keys_from_keyring",
+    "mcp_form",
+    "mcp_url",
+    "multi_choice",
+    "response_schema",
+    "single_choice",
+    "string_input",
+    "validate_response",
+]
+
+_HOMES = {
+    "aio": ("AsyncStore",),
+    "anchors": ("FileAnchor", "UrlAnchor"),
+    "audit": ("Verification",),
+    "core": ("Store",),
+    "errors": ("ElicitationNotFound", "NoAnswer", "RateLimited", "SealError", "StoreError"),
+    "housekeeping": ("Housekeeping",),
+    "keys": ("FileKeys", "KeyProvider", "KeyRing", "keys_from_environment", "keys_from_keyring"),
+    "memory": ("MemoryBackend",),
+    "model": (
+        "MAX_RETRIES", "ElicitationStatus", "ElicitationType", "NewElicitation", "StoredElicitation", "confirmation",
+        "file_upload", "mcp_form", "mcp_url", "multi_choice", "single_choice", "string_input",
+    ),
+    "outcome": ("Change", "Outcome"),
+    "responses": ("response_schema", "validate_response"),
+    "sqlite": ("SqliteBackend",),
+}  # fmt: skip
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    module = _HOME_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -122,7 +122,8 @@ class Tx(Protocol):
         """The last link; None while there is none."""
 
     def notify(self, id: str) -> None:
-        """Tells every listener of every process that this row changed, once this transaction is committed."""
+        """Tells every listener of every process that this row changed, once this transaction is committed. It comes
+        with an `append_audit` in the same transaction, whose text names the row as "elicitation"."""
 
 
 class Backend(Protocol):

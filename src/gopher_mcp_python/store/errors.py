@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import AgentError
 
-__all__ = ["ElicitationNotFound", "RateLimited", "SealError", "StoreError"]
+__all__ = ["ElicitationNotFound", "NoAnswer", "RateLimited", "SealError", "StoreError"]
 
 
 class StoreError(AgentError):
@@ -21,6 +21,10 @@ class ElicitationNotFound(AgentError):
 
     def __init__(self, message: str = "There is no such elicitation") -> None:
         super().__init__(message)
+
+
+class NoAnswer(AgentError):
+    """The elicitation has no answer: nobody gave one, or it was removed when its time was up (prune)."""
 
 
 class RateLimited(AgentError):

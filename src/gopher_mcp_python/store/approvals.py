@@ -1,0 +1,80 @@
+"""Approvals: a yes to one call, bound to who asks, the server, the tool and the exact arguments, and used once.
+
+The yes that counts is the sealed answer, not the column beside it: who can write to the database and has no key can't
+approve anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
+
+from .model import ElicitationType, NewElicitation
+from .outcome import ConfirmationState, ConsumeState
+from .payload import ARGUMENTS_BYTES, plain_json
+
+if TYPE_CHECKING:
+    from .acting import Act
+    from .backend import Row
+    from .sealing import Sealer
+
+__all__ = ["binding_of", "consume", "facts_of", "state_of"]
+
+# How far the clock may be set back after an answer. Beyond it nobody knows how old an approval is, so it is none.
+_SET_BACK = timedelta(seconds=5)
+_ENDED: dict[str, ConfirmationState] = {
+    "pending": "pending",
+    "expired": "expired",
+    "cancelled": "cancelled",
+    "validation_failed": "failed",
+}
+
+
+def facts_of(caller: str, server: str | None, tool: str, arguments: Mapping[str, Any]) -> list[Any]:
+    """What a call is, for the keyed hash. Raises ValueError for arguments that are no JSON object of at most 1 MB."""
+    told = plain_json(arguments, "the arguments", ARGUMENTS_BYTES)
+    if not isinstance(told, dict):
+        raise ValueError("the arguments are no JSON object: pass a mapping of names to values")
+    return ["call", caller, server, tool, told]
+
+
+def binding_of(sealer: Sealer, caller: str, new: NewElicitation) -> str | None:
+    """The keyed hash of the call that a confirmation is for; None where it is for none."""
+    if new.type is not ElicitationType.CONFIRMATION or new.tool is None:
+        return None
+    return sealer.mac(facts_of(caller, new.server, new.tool, new.params["arguments"]))
+
+
+def state_of(row: Row | None, now: datetime, lasts: timedelta) -> ConfirmationState:
+    """Where a confirmation stands; what is overdue was expired before."""
+    if row is None or row.type != "confirmation":
+        return "absent"
+    if row.status != "responded":
+        return _ENDED[row.status]
+    if not row.confirmed:
+        return "declined"
+    if row.consumed_at is not None:
+        return "used"
+    return "approved" if _fresh(row, now, lasts) else "expired"
+
+
+def consume(act: Act, sealer: Sealer, row: Row | None, facts: list[Any], lasts: timedelta) -> ConsumeState:
+    """See Store.consume. Raises SealError when the answer is not the one that was given."""
+    if row is None:
+        return "absent"
+    if row.type != "confirmation" or not sealer.mac_is_of(row.binding_mac, facts):
+        return "mismatch"
+    state = state_of(row, act.now, lasts)
+    if state == "used":
+        return "used" if row.completed_at is not None else "unknown"
+    if state != "approved":
+        return cast("ConsumeState", state)
+    if row.response is None or sealer.open(row.id, "response", row.response) != {"confirmed": True}:
+        return "declined"
+    act.change(row, "consumed", consumed_at=act.now)
+    return "consumed"
+
+
+def _fresh(row: Row, now: datetime, lasts: timedelta) -> bool:
+    return row.ended_at is not None and -_SET_BACK <= now - row.ended_at <= lasts
