@@ -1,0 +1,159 @@
+"""One client in front of the gateway, with a connection of its own to each server behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+
+from ..redaction import log_failure
+from ..toolset.canonical import canonical_json
+from .channel import Channel, Client
+from .link import Link
+from .upstream import Upstream, Upstreams
+
+__all__ = ["Front", "Pool"]
+
+_log = logging.getLogger("gopher_mcp_python.gateway")
+# Seconds that a client's handshake waits for the servers to say what they offer.
+WELCOME_SECONDS = 10.0
+# Connections of a client without a session (2026-07-28) that wait for its next request: how many, and how long.
+MAX_IDLE = 32
+IDLE_SECONDS = 60.0
+
+
+class Front:
+    """A client and its links to the servers. No link is shared with another client, so no answer reaches one."""
+
+    def __init__(self, upstreams: Upstreams, client: Client, channel: Channel | None) -> None:
+        self.client = client
+        self.channel = channel
+        self.upstreams = upstreams
+        self.listeners: set[Callable[[str, Any], None]] = set()
+        self._links = {upstream.name: Link(upstream, client, channel, self._told) for upstream in upstreams}
+        self.log_level: dict[str, Any] | None = None
+
+    @property
+    def links(self) -> list[Link]:
+        return list(self._links.values())
+
+    def link(self, upstream: Upstream) -> Link:
+        return self._links[upstream.name]
+
+    async def welcomes(self) -> dict[str, dict[str, Any]]:
+        """What each server said when it was connected to, by the server's name; one that can't be reached is left
+        out: the client hears of it when it uses that server."""
+
+        async def one(link: Link) -> dict[str, Any]:
+            return (await link.session()).welcome
+
+        tasks = {name: asyncio.ensure_future(one(link)) for name, link in self._links.items()}
+        _, late = await asyncio.wait(tasks.values(), timeout=WELCOME_SECONDS)
+        for task in late:
+            task.cancel()
+        found = {}
+        for name, task in tasks.items():
+            if task in late or task.cancelled():
+                continue
+            error = task.exception()
+            if error is None:
+                found[name] = task.result()
+            else:
+                log_failure(_log, f"The server {name} can't be reached", error)
+        return found
+
+    async def _told(self, method: str, params: Any) -> None:
+        """A server's notice that belongs to no call."""
+        for listener in list(self.listeners):
+            listener(method, params)
+        if self.channel is not None:
+            await self.channel.notify(method, params)
+
+    async def close(self) -> None:
+        """Ends all links."""
+        await asyncio.gather(*(link.close() for link in self._links.values()))
+
+
+class Pool:
+    """Fronts of clients without a session: each request has one for itself while it is under way, so what a server
+    asks meanwhile is asked for that request. Afterwards it waits for the same client's next one."""
+
+    def __init__(self, upstreams: Upstreams) -> None:
+        self._upstreams = upstreams
+        self._idle: dict[str, list[tuple[Front, asyncio.TimerHandle]]] = defaultdict(list)
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def front(self, client: Client) -> AsyncIterator[Front]:
+        """A front for one request."""
+        front = self.take(client)
+        try:
+            yield front
+        finally:
+            self.give_back(front)
+
+    def take(self, client: Client) -> Front:
+        idle = self._idle.get(_key(client))
+        if idle:
+            front, timer = idle.pop()
+            timer.cancel()
+            return front
+        return Front(self._upstreams, client, None)
+
+    def give_back(self, front: Front) -> None:
+        key = _key(front.client)
+        idle = self._idle[key]
+        if len(idle) >= MAX_IDLE:
+            self._end(front)
+            return
+        loop = asyncio.get_running_loop()
+        idle.append((front, loop.call_later(IDLE_SECONDS, self._expire, key, front)))
+
+    def _expire(self, key: str, front: Front) -> None:
+        self._idle[key] = [entry for entry in self._idle[key] if entry[0] is not front]
+        if not self._idle[key]:
+            del self._idle[key]
+        self._end(front)
+
+    def _end(self, front: Front) -> None:
+        task = asyncio.ensure_future(front.close())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """Ends all that wait."""
+        for entries in self._idle.values():
+            for front, timer in entries:
+                timer.cancel()
+                self._end(front)
+        self._idle.clear()
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+
+def _key(client: Client) -> str:
+    """Requests share a connection when all that was declared on it is the same."""
+    declared: Mapping[str, Any] = {
+        "caller": client.caller, "version": client.version, "capabilities": client.capabilities, "info": client.info
+    }  # fmt: skip
+    return canonical_json(declared)
+
+
+async def gathered(works: list[Any], names: list[str]) -> list[Any]:
+    """The results of all servers that gave one, None for the others; when none did, the first failure is raised."""
+    results = await asyncio.gather(*works, return_exceptions=True)
+    failures = [result for result in results if isinstance(result, BaseException)]
+    for failure in failures:
+        if not isinstance(failure, MCPError):
+            raise failure
+    if failures and len(failures) == len(results):
+        raise failures[0]
+    for name, result in zip(names, results, strict=True):
+        if isinstance(result, BaseException):
+            log_failure(_log, f"The server {name} is left out of a list", result)
+    return [None if isinstance(result, BaseException) else result for result in results]

@@ -1,0 +1,163 @@
+"""One request of a client on its way through the gateway."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_PARAM_HEADER_PREFIX
+from mcp_types import methods
+from pydantic import ValidationError
+
+from ..toolset.canonical import canonical_json
+from ..toolset.errors import INTERNAL_ERROR
+from ..toolset.rounds import MAX_INPUT_ROUNDS
+from .channel import Channel, Client, Passage, RequestContext
+from .front import Front
+from .link import Link
+from .rounds import OpenCall, OpenCalls, input_required
+from .states import States, is_ours
+
+__all__ = ["Inbound"]
+
+_log = logging.getLogger("gopher_mcp_python.gateway")
+_PARAM_PREFIX = MCP_PARAM_HEADER_PREFIX.lower()
+
+
+@dataclass
+class Inbound:
+    """A request, who made it, and the way back.
+
+    Attributes:
+        context: the SDK's, with the request as it came.
+        front: the client's links.
+        states: what seals and opens its rounds.
+        calls: those that wait for a round.
+        open: the call that goes on after this request was answered with a question.
+    """
+
+    context: RequestContext
+    front: Front
+    states: States
+    calls: OpenCalls
+    open: OpenCall | None = None
+    state: dict[str, Any] | None = None
+    passage: Passage = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.channel = Channel(self.context.session, self.context.request_id)
+        self.passage = Passage(what=self.method, channel=self.channel)
+        if is_ours(self.params.get("requestState")):
+            self.state = self.states.open(self.params["requestState"], self.whose)
+
+    @property
+    def method(self) -> str:
+        return self.context.method
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        return self.context.params or {}
+
+    @property
+    def client(self) -> Client:
+        return self.front.client
+
+    @property
+    def whose(self) -> str:
+        """What makes two requests rounds of one call."""
+        params = {key: value for key, value in self.params.items() if key in ("name", "arguments", "uri")}
+        return canonical_json({"caller": self.client.caller, "method": self.method, "params": params})
+
+    def onward(self, **changed: Any) -> dict[str, Any]:
+        """The parameters for the server: as they came, without what is the gateway's own."""
+        params = {**self.params, **changed}
+        if is_ours(params.get("requestState")):
+            params.pop("requestState")
+            inner = (self.state or {}).get("inner")
+            if inner is not None:
+                params["requestState"] = inner
+            if "confirm" in (self.state or {}):
+                params.pop("inputResponses", None)
+        return params
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Arguments that the client mirrored into headers; nothing else of its request goes on."""
+        request = self.context.request
+        if request is None or not self.client.modern:
+            return {}
+        return {name: value for name, value in request.headers.items() if name.startswith(_PARAM_PREFIX)}
+
+    async def forward(self, link: Link, params: Mapping[str, Any]) -> dict[str, Any]:
+        """To the server and back; what a server asks through its result is asked on the client's way back, if it has
+        one. Raises MCPError."""
+        for _ in range(MAX_INPUT_ROUNDS):
+            result = await link.ask(self.method, params, self.passage, self.headers)
+            await self.passage.told()
+            if self.client.modern or result.get("resultType") != "input_required":
+                return await self.shaped(link, result)
+            responses = {
+                key: await self.channel.request(str(entry.get("method")), entry.get("params"))
+                for key, entry in (result.get("inputRequests") or {}).items()
+            }
+            params = {**params, "inputResponses": responses}
+            params.pop("requestState", None)
+            if "requestState" in result:
+                params["requestState"] = result["requestState"]
+        raise MCPError(INTERNAL_ERROR, f"{link.upstream.name} asked for input more than {MAX_INPUT_ROUNDS} times")
+
+    async def shaped(self, link: Link, result: dict[str, Any]) -> dict[str, Any]:
+        """The result as it came; where the two sides speak different versions, as the client's has it."""
+        session = await link.session()
+        if session.version == self.client.version:
+            return result
+        return shaped(self.method, self.client.version, result)
+
+    async def deliver(self, link: Link, work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """Does the work of this request, in rounds where the server asks on a way back that the client has not."""
+        session = await link.session()
+        if not self.client.modern or session.modern:
+            return await self._finished(work)
+        self.open = OpenCall(self.passage, self.whose)
+        self.passage.rounds = self.open
+        self.open.start(lambda: self._finished(work))
+        return await self.wait(self.open)
+
+    async def _finished(self, work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        try:
+            return await work()
+        finally:
+            self.passage.finish()
+
+    async def wait(self, call: OpenCall) -> dict[str, Any]:
+        """The next thing that comes of an open call: its result, or what it asks."""
+        result = await call.next()
+        if result is not None:
+            return result
+        self.calls.park(call)
+        return input_required(call.requests, self.states.seal({"round": call.id}, self.whose))
+
+    async def next_round(self) -> dict[str, Any] | None:
+        """Goes on with the open call that this request is a round of; None: it is none."""
+        id = (self.state or {}).get("round")
+        if id is None:
+            return None
+        call = self.calls.take(id, self.whose)
+        call.answered(self.params.get("inputResponses"), self.channel)
+        return await self.wait(call)
+
+
+def shaped(method: str, version: str, result: dict[str, Any]) -> dict[str, Any]:
+    """A result as a version of the protocol has it."""
+    if method.endswith("/list") or method == "resources/read":
+        result = {"ttlMs": 0, "cacheScope": "private", **result}
+    try:
+        return methods.serialize_server_result(method, version, result)
+    except KeyError:
+        return result
+    except ValidationError:
+        _log.warning("A server's result of %s does not fit protocol %s", method, version)
+        raise MCPError(INTERNAL_ERROR, f"the server's result of {method} does not fit protocol {version}") from None

@@ -1,0 +1,193 @@
+"""One server, as one client is connected to it: opened when it is needed, again when it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+
+from ..toolset.connection import Connection
+from ..toolset.errors import CONNECTION_CLOSED, INTERNAL_ERROR
+from ..toolset.explain import explain
+from ..toolset.record import Record, under_way
+from ..toolset.session import MAX_PAGES
+from .channel import Channel, Client, Passage
+from .session import Notice, UpstreamSession
+from .upstream import Upstream
+
+__all__ = ["Link", "Lost"]
+
+# Seconds that connecting to a server may take.
+CONNECT_SECONDS = 15.0
+
+
+class Lost(MCPError):
+    """The connection ended while a request was under way: whether it was carried out is not known."""
+
+
+class Link:
+    """A server's session for one client.
+
+    Args:
+        upstream: the server.
+        client: whose capabilities are declared to it.
+        channel: the client's own connection, for what belongs to no call.
+        told: gets the server's notices that belong to no call.
+    """
+
+    def __init__(self, upstream: Upstream, client: Client, channel: Channel | None, told: Notice) -> None:
+        self.upstream = upstream
+        self._client = client
+        self._channel = channel
+        self._told = told
+        self._session: UpstreamSession | None = None
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self._kept: dict[tuple[str, str], Mapping[str, Any]] = {}  # what a session that replaces one is told again
+        self._listing: asyncio.Task[dict[str, dict[str, Any]]] | None = None
+        self._next: asyncio.Task[dict[str, dict[str, Any]]] | None = None
+
+    # ---- life ------------------------------------------------------------------------------------------------------
+
+    async def session(self) -> UpstreamSession:
+        """The open session. Raises MCPError, naming the server and what is wrong."""
+        found = self._session
+        if found is not None and found.alive:
+            return found
+        async with self._opening:
+            if self._closed:
+                raise MCPError(CONNECTION_CLOSED, "the client's connection was closed")
+            if self._session is None or not self._session.alive:
+                self._session = await self._opened()
+            return self._session
+
+    async def _opened(self) -> UpstreamSession:
+        connection, record = self.upstream.connection, Record()
+        with under_way(record):
+            try:
+                return await asyncio.wait_for(self._open_any(connection), CONNECT_SECONDS)
+            except asyncio.TimeoutError:
+                text = f"connecting to {self.upstream.name} took longer than {CONNECT_SECONDS:.0f} s"
+            except Exception as error:
+                text = str(await explain(error, record, connection, None, doing="connecting to"))
+        raise MCPError(INTERNAL_ERROR, f"the gateway can't reach {self.upstream.name}: {text}")
+
+    async def _open_any(self, connection: Connection) -> UpstreamSession:
+        """The client's own generation of the protocol first, so that both sides speak the same where they can."""
+        if self._client.modern:
+            with suppress(Exception):  # what the handshake then fails with is the one to tell of
+                return await self._open(connection, "2026-07-28")
+        return await self._open(connection, "handshake" if self._client.modern else "auto")
+
+    async def _open(self, connection: Connection, protocol: Any) -> UpstreamSession:
+        session = UpstreamSession(connection, protocol, self._client, self._channel, self._told)
+        await session.open()
+        for (method, _), params in list(self._kept.items()):
+            with suppress(MCPError):
+                await session.ask(method, params)
+        return session
+
+    async def close(self) -> None:
+        """Ends the session. Idempotent."""
+        self._closed = True
+        for task in (self._listing, self._next):
+            if task is not None:
+                task.cancel()
+        if self._session is not None:
+            await self._session.close()
+
+    # ---- requests --------------------------------------------------------------------------------------------------
+
+    async def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        passage: Passage | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Makes a request; one that a server refused because it has forgotten the session is made again on a new one.
+
+        Raises MCPError: the server's own error as it came; Lost when the outcome is not known.
+        """
+        record = passage or Record(what=method)
+        session = await self.session()
+        with under_way(record):
+            try:
+                return await session.ask(method, params, passage, headers)
+            except MCPError as error:
+                if not _forgotten(record, session):
+                    raise await self._told_better(error, session, method) from None
+            await session.close(forgotten=True)
+            record.http_status = None
+            session = await self.session()
+            try:
+                return await session.ask(method, params, passage, headers)
+            except MCPError as error:
+                raise await self._told_better(error, session, method) from None
+
+    async def _told_better(self, error: MCPError, session: UpstreamSession, method: str) -> MCPError:
+        if error.error.code != CONNECTION_CLOSED or session.alive:
+            return error
+        await session.wait_ended()
+        return Lost(
+            CONNECTION_CLOSED,
+            f"the connection to {self.upstream.name} ended while {method} was under way: whether it was carried out is "
+            "not known",
+        )
+
+    def keep(self, method: str, key: str, params: Mapping[str, Any] | None) -> None:
+        """Notes what is to be said again after a reconnection (None: no longer)."""
+        if params is None:
+            self._kept.pop((method, key), None)
+        else:
+            self._kept[(method, key)] = params
+
+    async def tell(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Passes on a notification of the client, if there is anybody to tell."""
+        if self._session is not None and self._session.alive:
+            await self._session.tell(method, params)
+
+    async def pages(self, method: str, key: str) -> list[dict[str, Any]]:
+        """All that a listing method lists, as it came. A server that has no such things has none."""
+        found: list[dict[str, Any]] = []
+        seen: set[str] = set()
+        params: dict[str, Any] = {}
+        session = await self.session()
+        if method.partition("/")[0] not in session.offers:
+            return found
+        for _ in range(MAX_PAGES):
+            page = await self.ask(method, params)
+            found.extend(item for item in page.get(key) or () if isinstance(item, dict))
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor or cursor in seen:
+                break
+            seen.add(cursor)
+            params = {"cursor": cursor}
+        return found
+
+    async def tools_now(self) -> dict[str, dict[str, Any]]:
+        """The server's tools by name, as it lists them after this was called. Whoever comes while a list is on its
+        way waits for the next one, which all who wait then share. Raises MCPError."""
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.ensure_future(self._list_tools())
+            return await asyncio.shield(self._listing)
+        if self._next is None or self._next.done():
+            self._next = asyncio.ensure_future(self._list_after(self._listing))
+        return await asyncio.shield(self._next)
+
+    async def _list_after(self, running: asyncio.Task[Any]) -> dict[str, dict[str, Any]]:
+        await asyncio.wait((running,))
+        self._listing, self._next = self._next, None
+        return await self._list_tools()
+
+    async def _list_tools(self) -> dict[str, dict[str, Any]]:
+        with under_way(Record(what="tools/list")):
+            return {str(tool.get("name")): tool for tool in await self.pages("tools/list", "tools")}
+
+
+def _forgotten(record: Record, session: UpstreamSession) -> bool:
+    """HTTP 404 for a named session: refused before it began, so nothing ran."""
+    return not session.modern and record.http_session and record.http_status == 404
