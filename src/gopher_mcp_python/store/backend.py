@@ -97,6 +97,9 @@ class Tx(Protocol):
         """Rows of the caller with status "pending" and expires_at > now(), oldest first by (created_at, id), only those
         behind `after`."""
 
+    def bound(self, tool: str, after: datetime, limit: int) -> Sequence[tuple[str, str]]:
+        """(id, binding_mac) of the caller's confirmations of this tool with created_at > after, newest first."""
+
     def creations(self, after: datetime, until: datetime, limit: int) -> Sequence[datetime]:
         """created_at of the caller's rows with after < created_at <= until, newest first. Until this transaction ends,
         no other one passes this method for the same caller (two at once would both find room)."""

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 __all__ = ["Change", "ConfirmationState", "ConsumeState", "Outcome", "Store"]
 
 _log = logging.getLogger("gopher_mcp_python.store")
+# How long a call is recognised by its confirmation, and among how many.
+_RECOGNISED = timedelta(days=2)
+_MOST_BOUND = 1000
 _ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
@@ -270,6 +273,21 @@ class Store:
         """Where a confirmation stands; "absent" for what is none of this caller's. Raises StoreError."""
         row, now = self._find(caller, id)
         return approvals.state_of(row, now, self._approval)
+
+    def find_confirmation(
+        self, caller: str, *, tool: str, arguments: Mapping[str, Any], server: str | None = None
+    ) -> StoredElicitation | None:
+        """The newest confirmation of exactly this call, whatever came of it: by it a call that is made again is known.
+        None when none was created in the last two days (and among this tool's last thousand).
+
+        Raises ValueError for arguments that no confirmation could be for, StoreError.
+        """
+        _caller(caller)
+        facts = approvals.facts_of(caller, server, tool, arguments)
+        with self._usable().transaction(caller, write=False) as tx:
+            bound = tx.bound(tool, tx.now() - _RECOGNISED, _MOST_BOUND)
+        id = next((id for id, mac in bound if self._sealer.mac_is_of(mac, facts)), None)
+        return self.get(caller, id) if id is not None else None
 
     def is_confirmed(self, caller: str, id: str) -> bool:
         """Whether the answer is yes, and may still be used."""

@@ -122,6 +122,11 @@ class _MemoryTx:
                     break
         return found
 
+    def bound(self, tool: str, after: datetime, limit: int) -> Sequence[tuple[str, str]]:
+        rows = [row for row in self._tables.rows.values() if row.tool == tool and row.created_at > after]
+        mine = sorted((row for row in rows if row.caller == self._caller), key=lambda row: row.created_at, reverse=True)
+        return [(row.id, row.binding_mac) for row in mine if row.binding_mac is not None][:limit]
+
     def creations(self, after: datetime, until: datetime, limit: int) -> Sequence[datetime]:
         mine = self._tables.created.get(self._caller or "", [])
         found = mine[bisect_right(mine, after) : bisect_right(mine, until)]

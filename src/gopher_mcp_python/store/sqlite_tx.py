@@ -68,6 +68,14 @@ class SqliteTx:
             self._caller, mark, mark, last, micros(self._now), limit,
         )  # fmt: skip
 
+    def bound(self, tool: str, after: datetime, limit: int) -> Sequence[tuple[str, str]]:
+        found = self._connection.execute(
+            "SELECT id, binding_mac FROM elicitation WHERE caller = ? AND created_at > ? AND tool = ?"
+            " AND binding_mac IS NOT NULL ORDER BY created_at DESC LIMIT ?",
+            (self._caller, micros(after), tool, limit),
+        )
+        return [(id, mac) for id, mac in found.fetchall()]
+
     def creations(self, after: datetime, until: datetime, limit: int) -> Sequence[datetime]:
         found = self._connection.execute(
             "SELECT created_at FROM elicitation WHERE caller = ? AND created_at > ? AND created_at <= ?"

@@ -29,6 +29,10 @@ _PENDING = f"SELECT {_ALL} FROM {_ROWS} WHERE caller = %s AND status = 'pending'
 _BEHIND = " AND (created_at, id) > (%s, %s)"
 _OLDEST_FIRST = " ORDER BY created_at, id LIMIT %s"
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(1735356520 + 1, hashtext(%s))"
+_BOUND = (
+    f"SELECT id, binding_mac FROM {_ROWS} WHERE caller = %s AND created_at > %s AND tool = %s"
+    " AND binding_mac IS NOT NULL ORDER BY created_at DESC LIMIT %s"
+)
 _CREATIONS = (
     f"SELECT created_at FROM {_ROWS} WHERE caller = %s AND created_at > %s AND created_at <= %s "
     "ORDER BY created_at DESC LIMIT %s"
@@ -80,6 +84,9 @@ class PostgresTx:
         if after is None:
             return self._rows(_PENDING + _OLDEST_FIRST, [self._caller, limit])
         return self._rows(_PENDING + _BEHIND + _OLDEST_FIRST, [self._caller, *after, limit])
+
+    def bound(self, tool: str, after: datetime, limit: int) -> Sequence[tuple[str, str]]:
+        return [(id, mac) for id, mac in self._run(_BOUND, [self._caller, after, tool, limit])]
 
     def creations(self, after: datetime, until: datetime, limit: int) -> Sequence[datetime]:
         self._run(_ONE_AT_A_TIME, [self._caller])  # on its own: a statement sees what was committed before it began
