@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ..store.errors import StoreError
 from .access import Access
 from .api import Api
 from .feed import HEARTBEAT, Feed
@@ -25,7 +26,7 @@ from .replies import Json
 
 if TYPE_CHECKING:
     from ..store.core import Store
-    from ..store.model import Change
+    from ..store.outcome import Change
     from .tokens import Authenticator
     from .uploads import Uploads
 
@@ -77,7 +78,10 @@ def _lifespan_of(store: Store, feed: Feed) -> Any:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         def tell(change: Change) -> None:
-            feed.tell(change.caller, change.id, str(getattr(change.status, "value", change.status)))
+            if change.id is None or change.caller is None or change.status is None:
+                feed.tell_missed()
+            else:
+                feed.tell(change.caller, change.id, change.status.value)
 
         feed.open()
         unsubscribe = store.subscribe(tell)
@@ -98,8 +102,8 @@ def _health_routes(store: Store) -> list[Route]:
     async def ready(request: Request) -> Response:
         """The store answers as well."""
         try:
-            await run_in_threadpool(store.pending, "readiness", limit=1)
-        except Exception:
+            await run_in_threadpool(store.check)
+        except StoreError:
             raise Problem(503, "the store can't be reached", headers={"retry-after": "5"}) from None
         return Json({"status": "ok"})
 

@@ -65,14 +65,28 @@ class Feed:
 
     def tell(self, caller: str, elicitation: str, status: str) -> None:
         """A change happened. Any thread."""
+        text = json.dumps({"id": elicitation, "status": status})
+        self._on_loop(lambda: self._add(caller, text))
+
+    def tell_missed(self) -> None:
+        """Changes may have been missed. Any thread."""
+        self._on_loop(self._forget)
+
+    def _on_loop(self, step: Callable[[], None]) -> None:
         loop = self._loop
         if loop is None:
             return
-        text = json.dumps({"id": elicitation, "status": status})
         try:
-            loop.call_soon_threadsafe(self._add, caller, text)
+            loop.call_soon_threadsafe(step)
         except RuntimeError:  # the loop has ended meanwhile
             _LOG.debug("a change came after the end")
+
+    def _forget(self) -> None:
+        """Everybody reads the list anew, also who comes back later."""
+        self._past.clear()
+        self._number += 1
+        for subscriber in self._subscribers:
+            subscriber.put_missed()
 
     def _add(self, caller: str, text: str) -> None:
         self._number += 1
@@ -135,6 +149,12 @@ class Subscription:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
             self._is_behind = True
+
+    def put_missed(self) -> None:
+        """Hands on that changes were missed."""
+        self._is_behind = True
+        if self._queue.empty():
+            self._queue.put_nowait(_Event(0, self.caller, ""))  # wakes it
 
     def close(self) -> None:
         self._feed.leave(self)
