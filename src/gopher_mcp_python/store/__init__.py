@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         string_input,
     )
     from .outcome import Change, Outcome
+    from .postgres import PostgresBackend
     from .responses import response_schema, validate_response
     from .sqlite import SqliteBackend
 
@@ -54,6 +55,7 @@ __all__ = [
     "NewElicitation",
     "NoAnswer",
     "Outcome",
+    "PostgresBackend",
     "RateLimited",
     "SealError",
     "SqliteBackend",
@@ -89,6 +91,7 @@ _HOMES = {
         "file_upload", "mcp_form", "mcp_url", "multi_choice", "single_choice", "string_input",
     ),
     "outcome": ("Change", "Outcome"),
+    "postgres": ("PostgresBackend",),
     "responses": ("response_schema", "validate_response"),
     "sqlite": ("SqliteBackend",),
 }  # fmt: skip

@@ -1,0 +1,86 @@
+"""Places where a store's rows are, for the suite that every backend has to pass (store_suite.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, Protocol
+
+from gopher_mcp_python.store import KeyRing, MemoryBackend, SqliteBackend, Store
+from gopher_mcp_python.store.backend import Backend
+
+
+class Place(Protocol):
+    """One set of rows."""
+
+    def open(self, *, keys: Any = None, **options: Any) -> Store:
+        """Another store on the same rows, under the same keys unless others are given, without a rate unless one is
+        given."""
+
+    def backend(self) -> Backend:
+        """A backend of its own, or a shared one, on the same rows."""
+
+    def pass_time(self, seconds: float) -> None:
+        """Lets that much time go by for all rows; a negative number sets the clock back."""
+
+    def close(self) -> None:
+        """Closes every store and backend, and removes the rows."""
+
+
+class Clock:
+    """The time, and what it was changed by."""
+
+    def __init__(self) -> None:
+        self.offset = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(timezone.utc) + self.offset
+
+
+class LocalPlace:
+    """What the places of this process have in common."""
+
+    def __init__(self) -> None:
+        self.keys = KeyRing.generate()
+        self.clock = Clock()
+        self.opened: list[Store] = []
+
+    def open(self, *, keys: Any = None, **options: Any) -> Store:
+        store = Store(self.backend(), keys or self.keys, **{"rate": None, **options})
+        self.opened.append(store)
+        return store
+
+    def backend(self) -> Backend:
+        raise NotImplementedError
+
+    def pass_time(self, seconds: float) -> None:
+        self.clock.offset += timedelta(seconds=seconds)
+
+    def close(self) -> None:
+        for store in self.opened:
+            store.close()
+
+
+class MemoryPlace(LocalPlace):
+    def __init__(self) -> None:
+        super().__init__()
+        self._backend = MemoryBackend(clock=self.clock)
+
+    def backend(self) -> Backend:
+        return self._backend
+
+
+class SqlitePlace(LocalPlace):
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.path = folder / "elicitations.db"
+
+    def backend(self) -> Backend:
+        return SqliteBackend(self.path, clock=self.clock)
+
+
+def closing(place: Place) -> Iterator[Place]:
+    """For fixtures."""
+    yield place
+    place.close()
