@@ -65,6 +65,10 @@ class Postgres:
         log = str(self._data / "log")
         self._run("pg_ctl", "-D", str(self._data), "-w", "-t", "60", "-l", log, "-o", settings, "start")
 
+    @property
+    def running(self) -> bool:
+        return (self._data / "postmaster.pid").exists()
+
     def pids(self) -> list[int]:
         """The postmaster, then its processes."""
         first = int((self._data / "postmaster.pid").read_text().split()[0])
@@ -97,7 +101,7 @@ class Postgres:
 
     def close(self) -> None:
         try:
-            if (self._data / "postmaster.pid").exists():
+            if self.running:
                 self._run("pg_ctl", "-D", str(self._data), "-m", "immediate", "-w", "stop")
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)

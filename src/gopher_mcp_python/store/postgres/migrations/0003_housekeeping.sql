@@ -62,11 +62,13 @@ GRANT EXECUTE ON FUNCTION gopher_mcp.mcp_known(text), gopher_mcp.mcp_expired(int
     gopher_mcp.mcp_prunable(timestamptz, integer), gopher_mcp.mcp_clear(text), gopher_mcp.mcp_due(text[])
     TO gopher_mcp_app;
 
--- Who gives a function away must be a member of the role that gets it, and that role must be able to create here.
+-- Who gives a function away must be a member of the role that gets it, and that role must be able to create here: both
+-- for this moment only.
 DO $$
 BEGIN
     IF NOT pg_has_role(current_user, 'gopher_mcp_keeper', 'USAGE') THEN
         EXECUTE format('GRANT gopher_mcp_keeper TO %I', current_user);
+        PERFORM set_config('gopher.lent', 'yes', true);
     END IF;
 END
 $$;
@@ -79,3 +81,10 @@ ALTER FUNCTION gopher_mcp.mcp_prunable(timestamptz, integer) OWNER TO gopher_mcp
 ALTER FUNCTION gopher_mcp.mcp_clear(text) OWNER TO gopher_mcp_keeper;
 ALTER FUNCTION gopher_mcp.mcp_due(text[]) OWNER TO gopher_mcp_keeper;
 REVOKE CREATE ON SCHEMA gopher_mcp FROM gopher_mcp_keeper;
+DO $$
+BEGIN
+    IF current_setting('gopher.lent', true) = 'yes' THEN
+        EXECUTE format('REVOKE gopher_mcp_keeper FROM %I', current_user);
+    END IF;
+END
+$$;
