@@ -13,6 +13,7 @@ Choices are compared exactly, character by character: nothing is trimmed, folded
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -196,7 +197,10 @@ def _action_schema(_: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _form_schema(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_action_schema(params), "content": params.get("requestedSchema") or {"type": "object"}}
+    asked = params.get("requestedSchema") or {}
+    # A name of its own, so that its references ("#/$defs/...") lead to where they led.
+    named = {"$id": "urn:gopher-mcp:requested-schema"} if '"$ref"' in json.dumps(asked) else {}
+    return {**_action_schema(params), "content": {"type": "object", **named, **asked}}
 
 
 _SCHEMAS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
