@@ -15,6 +15,7 @@ from .failures import EXIT_OK, UsageError
 if TYPE_CHECKING:
     from ..gateway.rules import Rules
     from ..gateway.server import Gateway
+    from ..gateway.upstream import Upstream
     from ..store.core import Store
 
 _PORT = 8124
@@ -166,11 +167,11 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--elsewhere needs a store that others reach too: sqlite:PATH or postgresql://...")
 
 
-def _upstreams(args: argparse.Namespace) -> list[Any]:
+def _upstreams(args: argparse.Namespace) -> list[Upstream]:
     from ..gateway.upstream import read_upstream
     from ..toolset.connection import HttpConnection
 
-    found = {}
+    found: dict[str, Upstream] = {}
     for text in args.upstream:
         upstream = read_upstream(text)
         if upstream.name in found:
@@ -178,11 +179,11 @@ def _upstreams(args: argparse.Namespace) -> list[Any]:
         found[upstream.name] = upstream
     for text in args.upstream_header:
         parts = [part.strip() for part in text.split(":")]
-        upstream = found.get(parts[0])
-        if len(parts) != 3 or upstream is None or not isinstance(upstream.connection, HttpConnection):
+        named = found.get(parts[0])
+        if len(parts) != 3 or named is None or not isinstance(named.connection, HttpConnection):
             raise UsageError("--upstream-header: expected 'NAME: HEADER: VARIABLE' with the name of a server by URL")
-        headers = {**upstream.connection.headers, parts[1]: options.variable(parts[2], "--upstream-header")}
-        found[upstream.name] = replace(upstream, connection=replace(upstream.connection, headers=headers))
+        headers = {**named.connection.headers, parts[1]: options.variable(parts[2], "--upstream-header")}
+        found[named.name] = replace(named, connection=replace(named.connection, headers=headers))
     return list(found.values())
 
 

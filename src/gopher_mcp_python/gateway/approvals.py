@@ -1,4 +1,4 @@
-"""Calls that a person has to confirm: held, confirmed, run once; and what the caller is told meanwhile.
+"""The confirmations of calls: asked for, found again, used once.
 
 The approval is a row of the store, bound to caller, server, tool and the exact arguments. It is consumed before the
 server is called and completed when its result is in. So whatever dies in between, no call runs without an approval and
@@ -8,10 +8,8 @@ said, and which only another confirmation by a person runs again.
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any, TypeVar
@@ -20,50 +18,15 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from ..display import safe_line, safe_text
+from ..display import safe_line
 from ..redaction import log_failure
-from ..store.errors import ElicitationNotFound, RateLimited, StoreError
+from ..store.errors import ElicitationNotFound, StoreError
+from .held import UNKNOWN_BEFORE, HeldCall, Pending
 
-__all__ = ["META_KEY", "Approvals", "HeldCall", "Pending", "told"]
+__all__ = ["Approvals"]
 
-META_KEY = "gopher-mcp/confirmation"
 _log = logging.getLogger("gopher_mcp_python.gateway")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class HeldCall:
-    """A call that needs a confirmation.
-
-    Attributes:
-        shown: the tool's name as the client calls it.
-        plain: whether the result may hold structured content (the tool declares none of its own).
-    """
-
-    caller: str
-    server: str
-    tool: str
-    shown: str
-    arguments: Mapping[str, Any] = field(repr=False)
-    plain: bool = True
-
-    def question(self, before: str = "") -> str:
-        """What a person is asked: everything that the call does, nothing of it cut, nothing that drives a screen."""
-        text = json.dumps(self.arguments, indent=2, ensure_ascii=False)
-        return (
-            f"{before}Run {safe_line(self.tool)} on {safe_line(self.server)}? It may change or delete something.\n\n"
-            f"Tool: {safe_text(self.tool, limit=len(self.tool))}\nServer: {safe_text(self.server)}\n"
-            f"Arguments:\n{safe_text(text, limit=len(text))}"
-        )
-
-
-@dataclass(frozen=True)
-class Pending:
-    """A confirmation that waits, and why it was asked for again, if it was."""
-
-    id: str
-    expires_at: datetime
-    before: str = ""
 
 
 class Approvals:
@@ -109,14 +72,14 @@ class Approvals:
 
     async def create(self, call: HeldCall, before: str = "") -> Pending:
         """Stores a confirmation to be answered. Raises StoreError, RateLimited."""
-        message = f"{before}{safe_line(call.server)} is asked to run {safe_line(call.tool)}, which may change or delete "
+        message = f"{before}{safe_line(call.tool)} of {safe_line(call.server)} may change or delete something. Run it?"
         stored = await self._do(
             self._store.create_confirmation,
             call.caller,
             tool=call.tool,
             arguments=call.arguments,
             server=call.server,
-            message=message + "something",
+            message=message,
             timeout_s=self._timeout_s,
         )
         return Pending(stored.id, stored.expires_at, before)
@@ -178,64 +141,3 @@ class Approvals:
 
     async def _do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
-
-
-def told(call: HeldCall, status: str, text: str, pending: Pending | None = None, **more: Any) -> dict[str, Any]:
-    """A tool result that says why nothing ran, for people and models in the text, for programs in `_meta` (and in the
-    structured content, where the tool's own schema does not rule)."""
-    facts: dict[str, Any] = {"status": status, "tool": call.tool, "server": call.server, **more}
-    if pending is not None:
-        facts |= {"id": pending.id, "expiresAt": pending.expires_at.isoformat()}
-    result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": True, "_meta": {META_KEY: facts}}
-    if call.plain:
-        result["structuredContent"] = {META_KEY: facts}
-    return result
-
-
-def held(call: HeldCall, pending: Pending) -> dict[str, Any]:
-    """The answer to a call that waits for its confirmation."""
-    status = "unknown" if pending.before else "held"
-    return told(
-        call,
-        status,
-        f"{pending.before}Held: {call.shown} may change or delete something, so a person has to confirm it first. "
-        f"Nothing was run. When the confirmation {pending.id} has been accepted, call {call.shown} again with exactly "
-        "the same arguments.",
-        pending,
-    )
-
-
-UNKNOWN_BEFORE = (
-    "An earlier, confirmed call with the same arguments was begun, and its outcome is unknown: it may have run. It is "
-    "not run again by itself. "
-)
-
-
-def unsuitable(call: HeldCall) -> dict[str, Any]:
-    """The answer for arguments that no confirmation can be about."""
-    text = f"{call.shown} has to be confirmed by a person, and its arguments are too large for that. It was not run."
-    return told(call, "unsuitable", text)
-
-
-def unavailable(call: HeldCall, error: Exception) -> dict[str, Any]:
-    """The answer when the store can't be used: closed, not open."""
-    if isinstance(error, RateLimited):
-        text = f"Too many confirmations were asked for; {call.shown} was not run. Try again in {error.retry_after_s} s."
-        return told(call, "rate_limited", text, retryAfter=error.retry_after_s)
-    text = f"The store of confirmations can't be used, so {call.shown} was not run: nothing runs without it."
-    return told(call, "unavailable", text)
-
-
-REASONS = {
-    "declined": "A person declined this call. It was not run.",
-    "expired": "The approval of this call has expired. It was not run; call again to ask anew.",
-    "used": "The approval of this call was used already. It was not run again; call again to ask anew.",
-    "unknown": UNKNOWN_BEFORE + "Call again to ask for another confirmation.",
-    "mismatch": "The approval is for another call. Nothing was run.",
-}
-
-
-def refused(call: HeldCall, state: str) -> dict[str, Any]:
-    """The answer to a call whose confirmation was no yes, or is one no longer."""
-    status = {"cancelled": "declined", "failed": "declined", "absent": "expired"}.get(state, state)
-    return told(call, status, REASONS.get(status, "This call was not confirmed. It was not run."))

@@ -12,10 +12,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ..redaction import log_failure
-from ..serve.tokens import SCOPES, Principal, Scope, bearer_of
+from ..serve.tokens import SCOPES, Principal, bearer_of
 
 __all__ = ["ALGORITHMS", "JwtAuthenticator"]
 
@@ -107,7 +107,7 @@ class JwtAuthenticator:
             return None
         told = claims.get("scope", claims.get("scp", ""))
         given = told.split() if isinstance(told, str) else told if isinstance(told, list) else []
-        scopes = frozenset(cast(Scope, scope) for scope in SCOPES if self._prefix + scope in given)
+        scopes = frozenset(scope for scope in SCOPES if self._prefix + scope in given)
         return Principal(caller, "jwt", scopes)
 
     def _key(self, kid: str | None) -> tuple[Any, str | None] | None:

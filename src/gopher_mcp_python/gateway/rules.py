@@ -111,7 +111,11 @@ class Rules:
         for name in _LISTS:
             if not _is_list_of_texts(told.get(name, [])):
                 raise ValueError(f"the rules in {path}: {name} must be a list of texts")
-        return cls(*(tuple(told.get(name, ())) for name in _LISTS), tuple(_rule(one) for one in told.get("rules", ())))
+        lists = {name: tuple(told.get(name, ())) for name in _LISTS}
+        rules = told.get("rules", [])
+        if not isinstance(rules, list):
+            raise ValueError(f"the rules in {path}: rules must be a list")
+        return cls(**lists, rules=tuple(_rule(one) for one in rules))
 
     def needs_tools(self, server: str, tool: str, arguments: Mapping[str, Any]) -> bool:
         """Whether the server's own word on its tools is needed to judge this call."""

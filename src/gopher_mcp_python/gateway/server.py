@@ -17,7 +17,6 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
 from pydantic import ValidationError
 
 from .. import __version__
@@ -28,8 +27,8 @@ from .channel import Channel, Client, RequestContext
 from .front import Front, Pool
 from .inbound import Inbound, shaped
 from .link import Link
-from .lists import LISTED, listed, owner_of_resource
 from .listening import listen
+from .lists import LISTED, listed, owner_of_resource
 from .rounds import OpenCalls
 from .rules import Rules
 from .states import States
@@ -41,6 +40,7 @@ __all__ = ["Gateway"]
 
 _log = logging.getLogger("gopher_mcp_python.gateway")
 _FRONT = "gopher-mcp/front"
+Handler = Callable[[Inbound], Awaitable[HandlerResult]]
 PRINCIPAL = "gopher_mcp.principal"  # in the scope of a request over HTTP
 # A server that does not know a resource says so with one of these.
 _NO_RESOURCE = (-32002, INVALID_PARAMS, METHOD_NOT_FOUND)
@@ -81,8 +81,8 @@ class Gateway:
         self._pool = Pool(self.upstreams)
         self.server: Server[Any] = Server("gopher-mcp", version=__version__, lifespan=self._lifespan)
         self.server.middleware.append(self._pass)
-        self._handlers: dict[str, Callable[[Inbound], Awaitable[Any]]] = {
-            **{method: self._list for method in LISTED},
+        self._handlers: dict[str, Handler] = {
+            **dict.fromkeys(LISTED, self._list),
             "tools/call": self._tools.call,
             "prompts/get": self._get_prompt,
             "resources/read": self._read_resource,
@@ -104,16 +104,16 @@ class Gateway:
 
     # ---- from the client -------------------------------------------------------------------------------------------
 
-    async def _pass(self, context: RequestContext, call_next: CallNext) -> HandlerResult:
+    async def _pass(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
         """The middleware: what is not the SDK's own business goes to the servers. Errors go on as they came; what is
         wrong in the gateway itself is logged, and told without its particulars."""
         try:
-            return await self._passed(context, call_next)
+            return await self._passed(ctx, call_next)
         except (MCPError, ValidationError):
             raise
         except Exception as error:
-            log_failure(_log, f"{context.method} failed in the gateway", error)
-            raise MCPError(INTERNAL_ERROR, f"the gateway failed at {context.method}") from None
+            log_failure(_log, f"{ctx.method} failed in the gateway", error)
+            raise MCPError(INTERNAL_ERROR, f"the gateway failed at {ctx.method}") from None
 
     async def _passed(self, context: RequestContext, call_next: CallNext) -> HandlerResult:
         if context.method == "initialize":
@@ -139,7 +139,7 @@ class Gateway:
         return await handler(Inbound(context, front, self._states, self._calls))
 
     async def _without_session(
-        self, context: RequestContext, handler: Callable[[Inbound], Awaitable[Any]]
+        self, context: RequestContext, handler: Handler
     ) -> HandlerResult:
         """A request of 2026-07-28, which stands for itself."""
         meta = (context.params or {}).get("_meta") or {}

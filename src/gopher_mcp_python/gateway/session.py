@@ -257,7 +257,7 @@ class UpstreamSession(Session):
             await self._told(method, params)
 
 
-async def _counted(session: UpstreamSession, answering: Any) -> Any:
+async def _counted(session: UpstreamSession, answering: Awaitable[dict[str, Any]]) -> dict[str, Any]:
     """Counts it among the answers that have to leave before the session ends."""
     session.questions.under_way += 1
     try:

@@ -1,5 +1,7 @@
-"""What a client of 2026-07-28 carries from one round of a call to the next on the gateway's behalf: signed, and good for
-the same caller and the same call only."""
+"""What a client of 2026-07-28 carries from one round of a call to the next on the gateway's behalf.
+
+It is signed, and good for the same caller and the same call only.
+"""
 
 from __future__ import annotations
 

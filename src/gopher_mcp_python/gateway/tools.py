@@ -9,7 +9,8 @@ from mcp.shared.exceptions import MCPError
 
 from ..store.errors import RateLimited, StoreError
 from ..toolset.errors import INVALID_PARAMS, URL_ELICITATION_REQUIRED
-from .approvals import META_KEY, UNKNOWN_BEFORE, Approvals, HeldCall, Pending, held, refused, told, unavailable, unsuitable
+from .approvals import Approvals
+from .held import META_KEY, UNKNOWN_BEFORE, HeldCall, Pending, held, refused, told, unavailable, unsuitable
 from .inbound import Inbound
 from .link import Link, Lost
 from .rounds import input_required

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..toolset.configuration import from_url
@@ -59,7 +59,7 @@ def read_upstream(text: str) -> Upstream:
     return Upstream(name.strip(), StdioConnection(command, tuple(arguments), name=name.strip()))
 
 
-class Upstreams(Sequence[Upstream]):
+class Upstreams:
     """All of them, in the order given. Raises ValueError when there is none or two have one name."""
 
     def __init__(self, upstreams: Sequence[Upstream]) -> None:
@@ -71,8 +71,8 @@ class Upstreams(Sequence[Upstream]):
             raise ValueError("two servers behind the gateway have the same name; give each its own")
         self._by_name = dict(zip(names, self._all, strict=True))
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]
-        return self._all[index]
+    def __iter__(self) -> Iterator[Upstream]:
+        return iter(self._all)
 
     def __len__(self) -> int:
         return len(self._all)
