@@ -329,9 +329,14 @@ def test_nothing_that_was_rolled_back_is_told(store: Store, backend: PostgresBac
             told.set()
 
     end = backend.listen(hear)
-    with pytest.raises(KeyError), backend.transaction("ada") as tx:
-        tx.notify("el_before")
-        raise KeyError
+
+    def fail() -> None:
+        with backend.transaction("ada") as tx:
+            tx.notify("el_before")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     with backend.transaction("ada") as tx:
         tx.notify("el_after")
     assert told.wait(FAR) and "el_before" not in heard

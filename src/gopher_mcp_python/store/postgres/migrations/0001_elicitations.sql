@@ -61,7 +61,7 @@ CREATE INDEX mcp_elicitations_pending_by_caller ON gopher_mcp.mcp_elicitations (
     WHERE status = 'pending';
 CREATE INDEX mcp_elicitations_pending_by_expiry ON gopher_mcp.mcp_elicitations (expires_at)
     WHERE status = 'pending';
-CREATE INDEX mcp_elicitations_by_creation ON gopher_mcp.mcp_elicitations (caller, created_at); -- the rate limit
+CREATE INDEX mcp_elicitations_by_creation ON gopher_mcp.mcp_elicitations (caller, created_at); -- the rate, a call made again
 CREATE INDEX mcp_elicitations_to_prune ON gopher_mcp.mcp_elicitations (ended_at)
     WHERE ended_at IS NOT NULL AND (question IS NOT NULL OR response IS NOT NULL);
 
