@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..forms import MISSING, numbers
+from ..forms.fields import Field
 from ..handlers.form import Entry, FormModel
 from ..handlers.form_texts import secret_warning
 from .problems import Problem
@@ -36,9 +37,15 @@ def _field_json(entry: Entry) -> dict[str, Any]:
         "has_default": entry.default is not MISSING,
         "warning": secret_warning(field) if entry.is_secret_named else None,
         "options": [option.title for option in entry.options],
-        "long": field.kind == "string" and not field.format and (field.max_length is None or field.max_length > 200),
+        "lines": _may_have_lines(field),
+        "long": (field.max_length or 0) > 200 or len(entry.typed) > 80,
     }
     return shown | _state_json(entry)
+
+
+def _may_have_lines(field: Field) -> bool:
+    """Whether a text may be one of several lines."""
+    return field.kind == "string" and not field.format and (field.max_length or 1000) > 80
 
 
 def _state_json(entry: Entry) -> dict[str, Any]:

@@ -50,7 +50,8 @@ class Field {
       told.description ? make("p", { class: "description", dir: "auto", text: told.description }) : null,
       told.warning ? make("p", { class: "warning", id: `${this.id}-warning`, text: `Warning: ${told.warning} What you type here is not shown.` }) : null,
     ];
-    const after = [told.hint ? make("p", { class: "hint", id: `${this.id}-hint`, text: told.hint }) : null, this.problem, this.ways];
+    const isPlain = told.kind === "boolean" && told.hint === "yes or no"; // its buttons say so
+    const after = [told.hint && !isPlain ? make("p", { class: "hint", id: `${this.id}-hint`, text: told.hint }) : null, this.problem, this.ways];
     if (isGroup) editor.prepend(label, ...parts.filter(Boolean));
     this.element = isGroup
       ? make("div", { class: "field" }, editor, ...after)
@@ -62,7 +63,7 @@ class Field {
   hintId() { return this.told.hint ? `${this.id}-hint` : ""; }
 
   label(isGroup) {
-    const mark = this.told.required ? make("span", { class: "mark", text: "required" }) : null;
+    const mark = this.told.required ? make("span", {}, " ", make("span", { class: "mark", text: "required" })) : null;
     const text = make("span", { dir: "auto", text: this.told.label });
     return isGroup ? make("legend", {}, text, mark) : make("label", { for: this.id }, text, mark);
   }
@@ -111,14 +112,14 @@ class Field {
   text() {
     const { kind, format, warning, text } = this.told;
     const isNumber = kind === "number" || kind === "integer";
-    const isLong = this.told.long && !warning;
+    const isLong = kind === "string" && !format && !warning && (this.told.lines || this.told.long);
     const shared = {
       id: this.id, "aria-describedby": this.described, "aria-required": this.told.required ? "true" : null,
       autocomplete: "off", spellcheck: isLong ? "true" : "false", autocapitalize: "off", dir: "auto",
     };
     const type = warning ? "password" : format === "date" ? "date" : "text";
     const box = isLong
-      ? make("textarea", { ...shared, rows: "3" })
+      ? make("textarea", { ...shared, rows: this.told.long ? "3" : "1" })
       : make("input", { ...shared, type, inputmode: isNumber ? (kind === "integer" ? "numeric" : "decimal") : MODES[format] });
     if (warning) box.autocomplete = "new-password"; // nothing is offered, nothing is kept
     this.focusable = [box];
@@ -130,11 +131,13 @@ class Field {
 
   /** Buttons for answers that can't be typed. */
   offer() {
+    this.offered = new Map();
     const { kind, required, can_be_empty: canBeEmpty, has_default: hasDefault } = this.told;
     const add = (words, state, shown) => {
       const label = `${words}: ${inert(this.told.label)}`;
       const one = button(words, () => { this.set(shown); this.take({ state }); }, "small");
       one.setAttribute("aria-label", label);
+      this.offered.set(state, one);
       this.ways.append(one);
     };
     if (!required && this.write) add("Leave out", "omitted", { text: "", picked: [] });
@@ -154,9 +157,14 @@ class Field {
   }
 
   say(state) {
-    const words = state === "omitted" && this.told.required ? "" : STATES[state] ?? "";
-    this.state.textContent = words;
-    this.ways.hidden = !words && this.ways.children.length === 1;
+    const isShown = state === "omitted" && (this.told.required || this.pick); // or told by what is picked
+    this.state.textContent = isShown ? "" : STATES[state] ?? "";
+    let offered = 0;
+    for (const [its, one] of this.offered) { // what holds already is not offered, unless the keyboard is on it
+      one.hidden = its === state && document.activeElement !== one;
+      offered += one.hidden ? 0 : 1;
+    }
+    this.ways.hidden = !this.state.textContent && !offered;
   }
 
   judge(state, everything) {

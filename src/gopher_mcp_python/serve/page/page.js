@@ -4,7 +4,7 @@ import { headline, Panel } from "./answering.js";
 import { left, line, make, tell } from "./elements.js";
 import * as talk from "./talk.js";
 
-const POLL = 5000; // milliseconds between two looks while there is no feed
+const POLL = 3000; // milliseconds between two looks while there is no feed
 const POLL_BESIDE_FEED = 30000; // the feed may have missed something
 const $ = (id) => document.getElementById(id);
 
@@ -24,7 +24,7 @@ async function begin() {
   try {
     const who = await talk.whoami();
     if (!who.scopes.includes("answer")) return signInAgain("This token may call tools, not answer. Answering needs a token of its own.");
-    $("who").textContent = `Answering for ${line(who.caller, 60)}`;
+    $("who").replaceChildren(make("span", { class: "wide", text: "Answering for " }), make("b", { dir: "auto", text: line(who.caller, 60) }));
   } catch (error) {
     if (error.status === 401) return signInAgain("The server does not know this token (any more).");
     return signInAgain(error instanceof talk.Refusal ? error.message : "The server can\u2019t be reached. Try again.", true);
@@ -117,7 +117,7 @@ async function load() {
     state.pending = new Map(found.map((one) => [one.id, one]));
     showList(more);
     if (fresh.length && !isFirst) tell(fresh.length === 1 ? `New request: ${headline(fresh[0])}` : `${fresh.length} new requests`);
-    if (!state.isLive) showLink("Looking every 5 s", true);
+    if (!state.isLive) showLink("Looking every 3 s", true);
     await lookForEnded();
   } catch (error) {
     if (error.status === 401 && signal && !signal.aborted) signInAgain("The server does not know this token (any more).");
