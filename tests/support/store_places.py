@@ -29,21 +29,22 @@ class Place(Protocol):
 
 
 class Clock:
-    """The time, and what it was changed by."""
+    """The time, and what it was changed by. One that stands still moves by that alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, still: bool = False) -> None:
         self.offset = timedelta()
+        self.stands_at = datetime.now(timezone.utc) if still else None
 
     def __call__(self) -> datetime:
-        return datetime.now(timezone.utc) + self.offset
+        return (self.stands_at or datetime.now(timezone.utc)) + self.offset
 
 
 class LocalPlace:
     """What the places of this process have in common."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, still: bool = False) -> None:
         self.keys = KeyRing.generate()
-        self.clock = Clock()
+        self.clock = Clock(still=still)
         self.opened: list[Store] = []
 
     def open(self, *, keys: Any = None, **options: Any) -> Store:
@@ -63,8 +64,8 @@ class LocalPlace:
 
 
 class MemoryPlace(LocalPlace):
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, still: bool = False) -> None:
+        super().__init__(still=still)
         self._backend = MemoryBackend(clock=self.clock)
 
     def backend(self) -> Backend:
@@ -72,8 +73,8 @@ class MemoryPlace(LocalPlace):
 
 
 class SqlitePlace(LocalPlace):
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
+    def __init__(self, folder: Path, *, still: bool = False) -> None:
+        super().__init__(still=still)
         self.path = folder / "elicitations.db"
 
     def backend(self) -> Backend:
