@@ -10,10 +10,11 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PARAM_HEADER_PREFIX
 from mcp_types import methods
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from ..toolset.canonical import canonical_json
-from ..toolset.errors import INTERNAL_ERROR
+from ..toolset.errors import INTERNAL_ERROR, INVALID_PARAMS
 from ..toolset.rounds import MAX_INPUT_ROUNDS
 from .channel import Channel, Client, Passage, RequestContext
 from .front import Front
@@ -52,6 +53,10 @@ class Inbound:
         self.passage = Passage(what=self.method, channel=self.channel)
         if is_ours(self.params.get("requestState")):
             self.state = self.states.open(self.params["requestState"], self.whose)
+            if self.state is None:
+                raise MCPError(
+                    INVALID_PARAMS, "requestState is for another call, or of another gateway: call the tool anew"
+                )
 
     @property
     def method(self) -> str:
@@ -146,14 +151,20 @@ class Inbound:
         if id is None:
             return None
         call = self.calls.take(id, self.whose)
-        call.answered(self.params.get("inputResponses"), self.channel)
+        try:
+            call.answered(self.params.get("inputResponses"), self.channel)
+        except MCPError:
+            self.calls.park(call)
+            raise
         return await self.wait(call)
 
 
 def shaped(method: str, version: str, result: dict[str, Any]) -> dict[str, Any]:
     """A result as a version of the protocol has it."""
-    if method.endswith("/list") or method == "resources/read":
-        result = {"ttlMs": 0, "cacheScope": "private", **result}
+    if version in MODERN_PROTOCOL_VERSIONS:
+        result = {"resultType": "complete", **result}
+        if method.endswith("/list") or method == "resources/read":
+            result = {"ttlMs": 0, "cacheScope": "private", **result}
     try:
         return methods.serialize_server_result(method, version, result)
     except KeyError:

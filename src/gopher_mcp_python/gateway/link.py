@@ -9,11 +9,12 @@ from typing import Any
 
 from mcp.shared.exceptions import MCPError
 
+from ..errors import ConnectionError
 from ..toolset.connection import Connection
 from ..toolset.errors import CONNECTION_CLOSED, INTERNAL_ERROR
 from ..toolset.explain import explain
 from ..toolset.record import Record, under_way
-from ..toolset.session import MAX_PAGES
+from ..toolset.session import MAX_PAGES, Protocol, _may_be_modern
 from .channel import Channel, Client, Passage
 from .session import Notice, UpstreamSession
 from .upstream import Upstream
@@ -77,12 +78,19 @@ class Link:
 
     async def _open_any(self, connection: Connection) -> UpstreamSession:
         """The client's own generation of the protocol first, so that both sides speak the same where they can."""
-        if self._client.modern:
-            with suppress(Exception):  # what the handshake then fails with is the one to tell of
-                return await self._open(connection, "2026-07-28")
-        return await self._open(connection, "handshake" if self._client.modern else "auto")
+        generations: list[Protocol] = ["handshake", "2026-07-28"]
+        first, other = reversed(generations) if self._client.modern else generations
+        try:
+            return await self._open(connection, first)
+        except Exception as error:
+            if not _may_speak_another(error):
+                raise
+            first_error = error
+        with suppress(Exception):
+            return await self._open(connection, other)
+        raise first_error
 
-    async def _open(self, connection: Connection, protocol: Any) -> UpstreamSession:
+    async def _open(self, connection: Connection, protocol: Protocol) -> UpstreamSession:
         session = UpstreamSession(connection, protocol, self._client, self._channel, self._told)
         await session.open()
         for (method, _), params in list(self._kept.items()):
@@ -186,6 +194,11 @@ class Link:
     async def _list_tools(self) -> dict[str, dict[str, Any]]:
         with under_way(Record(what="tools/list")):
             return {str(tool.get("name")): tool for tool in await self.pages("tools/list", "tools")}
+
+
+def _may_speak_another(refused: Exception) -> bool:
+    """Whether the other generation is worth a try: the server answered, and does not want a login."""
+    return isinstance(refused, (MCPError, ConnectionError, ValueError)) and _may_be_modern(refused)
 
 
 def _forgotten(record: Record, session: UpstreamSession) -> bool:

@@ -30,7 +30,7 @@ from ..errors import ConnectionError
 from ..toolset.connection import Connection, context_tells, place
 from ..toolset.errors import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from ..toolset.record import current_record
-from ..toolset.session import Protocol, Session, _leaf, _may_be_modern, _not_a_cancellation
+from ..toolset.session import Protocol, Session, _leaf, _not_a_cancellation
 from .channel import Channel, Client, Passage
 from .transport import open_transport
 
@@ -48,7 +48,7 @@ class UpstreamSession(Session):
 
     Args:
         connection: where the server is.
-        protocol: "handshake", "2026-07-28", or "auto" (the handshake first).
+        protocol: "handshake" or "2026-07-28". There is one for a connection: some servers keep to what they hear first.
         client: what is declared to the server is what this one declared.
         channel: the client's own connection, for what belongs to no call; None: it has none.
         told: an async function of (method, params): notices of the server that belong to no call.
@@ -81,7 +81,7 @@ class UpstreamSession(Session):
                 dispatcher = JSONRPCDispatcher[TransportContext](read, write)
                 async with anyio.create_task_group() as group:
                     await group.start(self._run, dispatcher)
-                    await self._greet(dispatcher)
+                    await (self._shake_hands if self._protocol == "handshake" else self._discover_raw)(dispatcher)
                     self._dispatcher = dispatcher
                     self._ready.set_result(None)
                     await self._closing.wait()
@@ -101,20 +101,6 @@ class UpstreamSession(Session):
             self.lost()
 
     # ---- the beginning ---------------------------------------------------------------------------------------------
-
-    async def _greet(self, dispatcher: Any) -> None:
-        if self._protocol == "2026-07-28":
-            await self._discover_raw(dispatcher)
-            return
-        try:
-            await self._shake_hands(dispatcher)
-        except MCPError as refused:
-            if self._protocol == "handshake" or not _may_be_modern(refused):
-                raise
-            try:
-                await self._discover_raw(dispatcher)
-            except (MCPError, ConnectionError):
-                raise refused from None
 
     async def _shake_hands(self, dispatcher: Any) -> None:
         version = LATEST_HANDSHAKE_VERSION if self._for.modern else self._for.version
