@@ -37,10 +37,6 @@ _CREATIONS = (
     f"SELECT created_at FROM {_ROWS} WHERE caller = %s AND created_at > %s AND created_at <= %s "
     "ORDER BY created_at DESC LIMIT %s"
 )
-_BOUND = (
-    f"SELECT id, binding_mac FROM {_ROWS} WHERE caller = %s AND created_at > %s AND tool = %s "
-    "AND binding_mac IS NOT NULL ORDER BY created_at DESC LIMIT %s"
-)
 _FOR = "SELECT set_config('gopher.caller', %s, true)"
 
 
