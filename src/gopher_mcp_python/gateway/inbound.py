@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -105,7 +106,7 @@ class Inbound:
             if self.client.modern or result.get("resultType") != "input_required":
                 return await self.shaped(link, result)
             responses = {
-                key: await self.channel.request(str(entry.get("method")), entry.get("params"))
+                key: await self.channel.request(str(entry.get("method")), _with_id(entry.get("params")))
                 for key, entry in (result.get("inputRequests") or {}).items()
             }
             params = {**params, "inputResponses": responses}
@@ -157,6 +158,13 @@ class Inbound:
             self.calls.park(call)
             raise
         return await self.wait(call)
+
+
+def _with_id(params: Any) -> Any:
+    """A question of 2026-07-28 for a client of the older versions, which want an id for each page."""
+    if isinstance(params, Mapping) and params.get("mode") == "url" and not params.get("elicitationId"):
+        return {**params, "elicitationId": secrets.token_urlsafe(16)}
+    return params
 
 
 def shaped(method: str, version: str, result: dict[str, Any]) -> dict[str, Any]:
