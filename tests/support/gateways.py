@@ -18,18 +18,22 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx2
 import mcp_types as types
 from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from gopher_mcp_python.gateway import Gateway, Rules, Upstream
+from gopher_mcp_python.gateway import Gateway, Rules, Upstream, read_upstream
 from gopher_mcp_python.gateway.held import META_KEY
+from gopher_mcp_python.gateway.http import create_app
 from gopher_mcp_python.store.core import Store
 from gopher_mcp_python.store.keys import KeyRing
 from gopher_mcp_python.store.memory import MemoryBackend
 from gopher_mcp_python.toolset.connection import MemoryConnection
+from tests.support.hosting import Hosted
 
 T = TypeVar("T")
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -306,6 +310,47 @@ async def soon(condition: Callable[[], Any]) -> Any:
     return found
 
 
+class OverHttp:
+    """A vault and its gateway, each behind a real HTTP server on a thread of its own.
+
+    Args:
+        authenticators: of the gateway; none: everybody on this machine may call.
+    """
+
+    def __init__(self, *authenticators: Any, **options: Any) -> None:
+        self.vault = Vault()
+        self.store = options.pop("store", None) or memory_store()
+        self.behind = Hosted(self.vault.sdk.streamable_http_app(), "vault")
+        self.upstream_url = f"{self.behind.base}/mcp"
+        gateway = Gateway([read_upstream(f"vault={self.upstream_url}")], self.store, **options)
+        app = create_app(gateway, authenticators, anonymous=not authenticators)
+        self.front = Hosted(app, "gateway")
+        self.url = f"{self.front.base}/mcp"
+
+    def restart_vault(self) -> None:
+        """The server is there again, at the same address, and knows no session of before."""
+        port = int(self.behind.base.rpartition(":")[2])
+        self.behind.close()
+        self.behind = Hosted(self.vault.sdk.streamable_http_app(), "vault", port)
+
+    def close(self) -> None:
+        self.front.close()
+        self.behind.close()
+        self.store.close()
+
+    @asynccontextmanager
+    async def client(
+        self, person: Person | None = None, *, token: str = "", modern: bool = False, **more: Any
+    ) -> AsyncIterator[Client]:
+        """The SDK's own client, over HTTP."""
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        async with httpx2.AsyncClient(headers=headers, timeout=LIMIT) as http:
+            transport = streamable_http_client(self.url, http_client=http)
+            mode = "auto" if modern else "legacy"
+            async with Client(transport, mode=mode, elicitation_callback=person, **more) as client:
+                yield client
+
+
 # ---- processes ---------------------------------------------------------------------------------------------------
 
 
@@ -355,8 +400,6 @@ def main(argv: list[str]) -> None:
 
         _serve(Vault(on_run=note).sdk.streamable_http_app(), int(port))
         return
-    from gopher_mcp_python.gateway import read_upstream
-    from gopher_mcp_python.gateway.http import create_app
     from gopher_mcp_python.serve.opening import open_store
 
     port, url, spec, keys, point = (*argv[1:], "")[:5]
