@@ -57,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise OSError(f"{error.name} is not installed: pip install 'gopher-mcp-python[serve]'") from None
     from ..serve.app import create_app
     from ..serve.opening import open_store
+    from ..store.housekeeping import Housekeeping
 
     tokens, uploads = token_file(args.tokens), _uploads(args.uploads)
     listener = bind(args.host, args.port)
@@ -68,9 +69,11 @@ def run(args: argparse.Namespace) -> int:
         app = create_app(store, tokens, allowed_hosts=_hosts(args, port), uploads=uploads, https=https)
         tls = {"ssl_certfile": args.tls_cert, "ssl_keyfile": args.tls_key} if https else {}
         server = Server(app, **tls)
+        store.check()
         print(_greeting(args, port, tokens), flush=True)
         signal.signal(signal.SIGTERM, _end)  # the server hands signals on when it has ended
-        server.run(sockets=[listener])
+        with Housekeeping(store):
+            server.run(sockets=[listener])
     except KeyboardInterrupt:
         pass  # the server has ended its requests already
     finally:

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ..forms import FormContentError
-from .bodies import declared_length, drop_body, media_type_of, read_json
+from .bodies import declared_length, media_type_of, read_json
 from .drafts import fill, states_json
 from .feed import TooMany
 from .files import receive
@@ -140,8 +140,8 @@ class Api:
         who = await self._access.admit(request)
         one = await self._one(request, who)
         if self._uploads is None:
-            await drop_body(request, 0)
-            raise Problem(503, "this server takes no files: start it with --uploads FOLDER")
+            why = "this server takes no files: start it with --uploads FOLDER"
+            raise Problem(503, why, headers={"connection": "close"})
         upload = await receive(
             request, self._uploads, one, who.caller, media_type_of(request), declared_length(request)
         )
@@ -231,7 +231,7 @@ def _outcome(outcome: Outcome, identity: str) -> Response:
         return Json({"id": identity, "outcome": outcome.kind, "status": state})
     if outcome.kind == "conflict":
         raise Problem(409, f"it has ended already ({state}); this changed nothing", status=state)
-    more = {"fields": dict(outcome.errors or {}), "retries_left": outcome.retries_left, "status": state}
+    more: dict[str, Any] = {"fields": dict(outcome.errors or {}), "retries_left": outcome.retries_left, "status": state}
     if outcome.kind == "validation_failed":
         raise Problem(422, "the last try was no valid answer: it has ended", code="validation_failed", **more)
     raise Problem(422, "this is no valid answer", **more)

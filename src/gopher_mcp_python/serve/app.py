@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ..redaction import log_failure
 from ..store.errors import StoreError
 from .access import Access
 from .api import Api
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from .uploads import Uploads
 
 __all__ = ["create_app"]
+
+_LOG = logging.getLogger("gopher_mcp_python.serve")
+_SWEEP_EVERY = 3600.0  # seconds
 
 
 def create_app(
@@ -67,14 +73,14 @@ def create_app(
         routes=[*api.routes(), *_health_routes(store), Route("/openapi.json", _openapi), *page_routes()],
         middleware=[Middleware(Guard, allowed_hosts=host_names(allowed_hosts), patience=patience_s, https=https)],
         exception_handlers={HTTPException: _http_exception},
-        lifespan=_lifespan_of(store, feed),
+        lifespan=_lifespan_of(store, feed, uploads),
     )
     app.router.redirect_slashes = False
     app.state.feed = feed
     return app
 
 
-def _lifespan_of(store: Store, feed: Feed) -> Any:
+def _lifespan_of(store: Store, feed: Feed, uploads: Uploads | None) -> Any:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         def tell(change: Change) -> None:
@@ -85,13 +91,26 @@ def _lifespan_of(store: Store, feed: Feed) -> Any:
 
         feed.open()
         unsubscribe = store.subscribe(tell)
+        sweeping = asyncio.create_task(_sweep(uploads)) if uploads is not None else None
         try:
             yield
         finally:
+            if sweeping is not None:
+                sweeping.cancel()
             unsubscribe()
             feed.close()
 
     return lifespan
+
+
+async def _sweep(uploads: Uploads) -> None:
+    """Removes files that nobody answered with, now and then."""
+    while True:
+        await asyncio.sleep(_SWEEP_EVERY)
+        try:
+            await run_in_threadpool(uploads.sweep)
+        except OSError as error:
+            log_failure(_LOG, "files that nobody answered with can't be removed", error)
 
 
 def _health_routes(store: Store) -> list[Route]:

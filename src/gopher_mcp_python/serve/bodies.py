@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from .problems import Problem
 
-__all__ = ["MAX_JSON", "declared_length", "drop_body", "media_type_of", "read_json"]
+__all__ = ["MAX_JSON", "declared_length", "media_type_of", "read_json"]
 
 MAX_JSON = 2 << 20  # bytes; one answer of a form has at most a million characters
 
@@ -44,11 +44,6 @@ def declared_length(request: Request) -> int | None:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise Problem(422, "Content-Length is no number", code="malformed")
     return int(text)
-
-
-async def drop_body(request: Request, most: int = MAX_JSON) -> None:
-    """Reads a body that nobody wants, so that the connection can be used again."""
-    await _read(request, most)
 
 
 async def _read(request: Request, most: int) -> bytes:

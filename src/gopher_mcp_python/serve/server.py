@@ -28,6 +28,10 @@ class _BoundedProtocol(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
     head_seconds = HEAD_SECONDS
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.access_log = False  # on whatever handlers there are: paths and queries are a stranger's text
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch()
@@ -39,6 +43,11 @@ class _BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
         super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._is_in_head and self.conn.trailing_data[0]:  # the next head has begun already
+            self._watch()
 
     @property
     def _is_in_head(self) -> bool:
@@ -77,7 +86,7 @@ class Server(uvicorn.Server):
             http=_BoundedProtocol,
             ws="none",
             log_config=None,
-            access_log=False,  # paths hold ids of elicitations
+            access_log=False,
             server_header=False,
             proxy_headers=False,
             limit_concurrency=MAX_CONNECTIONS,

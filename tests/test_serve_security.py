@@ -1,0 +1,284 @@
+"""What keeps others out: host names, origins, headers, slow and large senders, and nothing of a payload in any log."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn")
+
+from gopher_mcp_python.serve import create_app
+from gopher_mcp_python.serve.rates import Rate
+from gopher_mcp_python.serve.server import _BoundedProtocol
+from gopher_mcp_python.store import model
+from tests.support.serving import BASE, SECONDS, Serving
+
+PATHS = ("/", "/page.js", "/page.css", "/icon.svg", "/health", "/ready", "/openapi.json", BASE, f"{BASE}/events")
+
+
+@pytest.fixture(scope="module")
+def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    running = Serving(tmp_path_factory.mktemp("security"), requests_per_minute=10**6, failures_per_minute=10**6)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def serving(_running: Serving) -> Serving:
+    return _running.clear()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+    started: list[Serving] = []
+
+    def begin(**options: Any) -> Serving:
+        started.append(Serving(tmp_path, **options))
+        return started[-1]
+
+    yield begin
+    for one in started:
+        one.close()
+
+
+# ---- Host, Origin ----------------------------------------------------------------------------------------------------
+
+
+def test_other_host_names_are_refused_everywhere(serving: Serving) -> None:
+    port = serving.port
+    names = [f"evil.example:{port}", "evil.example:8123", "127.0.0.1", "", f"127.0.0.1:{port}.evil.example"]
+    for host in [*names, f"localhost.:{port}", f"user@127.0.0.1:{port}"]:
+        for path in PATHS:
+            refused = serving.get(path, headers={"Host": host})
+            assert (refused.status, refused.error["code"]) == (403, "host"), (host, path)
+    assert serving.get(headers={"Host": f"LOCALHOST:{serving.port}"}).status == 200
+
+
+def test_no_host_and_two_hosts_are_refused(serving: Serving) -> None:
+    for lines in ("", f"Host: {serving.host}\r\nHost: evil.example\r\n"):
+        with serving.raw() as connection:
+            connection.sendall(f"GET /health HTTP/1.0\r\n{lines}\r\n".encode())
+            assert connection.makefile("rb").readline().split()[1] in (b"403", b"400")
+
+
+def test_other_origins_are_refused(serving: Serving) -> None:
+    asked = serving.store.create_confirmation("ada", tool="t", arguments={})
+    host = serving.host
+    origins = ["https://evil.example", "null", f"http://{host}.evil.example", "http://127.0.0.1:1", "file://"]
+    origins += [f"http://{host}/", f"http://{host}@evil.example", "http://127.0.0.1", f"ftp://{host}"]
+    for origin in origins:
+        for site in ({"Origin": origin}, {"Origin": origin, "Content-Type": "application/x-www-form-urlencoded"}):
+            refused = serving.respond(asked.id, {"confirmed": True}, headers=site)
+            assert (refused.status, refused.error["code"]) == (403, "origin"), origin
+        assert serving.get(headers={"Origin": origin}).status == 403
+    for site in ("cross-site", "same-site"):
+        assert serving.respond(asked.id, {"confirmed": True}, headers={"Sec-Fetch-Site": site}).status == 403
+        assert serving.get("/page.js", token=None, headers={"Sec-Fetch-Site": site}).status == 403
+    assert serving.store.confirmation_state("ada", asked.id) == "pending"
+    own = {"Origin": serving.url, "Sec-Fetch-Site": "same-origin"}
+    assert serving.respond(asked.id, {"confirmed": True}, headers=own).status == 200
+
+
+def test_a_link_from_elsewhere_shows_the_page_and_nothing_else(serving: Serving) -> None:
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert serving.get("/", token=None, headers=link).status == 200
+    assert serving.get("/", token=None, headers=link | {"Sec-Fetch-Dest": "iframe"}).status == 403
+    assert serving.get(headers=link).status == 403
+
+
+def test_no_answer_of_other_sites_pages_can_be_read(serving: Serving) -> None:
+    for path in PATHS[:-1]:
+        reply = serving.get(path)
+        assert not [name for name in reply.headers if name.startswith("access-control")]
+    assert serving.request("OPTIONS", BASE, headers={"Access-Control-Request-Method": "POST"}).status == 405
+
+
+@pytest.mark.parametrize("hosts", [[], ["*"], ["http://a"], ["a/b"], [""], ["a:b"]])
+def test_allowed_hosts_that_are_none(hosts: list[str]) -> None:
+    with pytest.raises(ValueError, match="allowed host"):
+        create_app(None, None, allowed_hosts=hosts)  # type: ignore[arg-type]
+
+
+# ---- Headers ---------------------------------------------------------------------------------------------------------
+
+
+def test_strict_headers_on_every_reply(serving: Serving) -> None:
+    replies = [serving.get(path) for path in PATHS[:-1]]
+    replies += [serving.get("/nothing"), serving.get(token=None), serving.get("/", headers={"Host": "evil.example"})]
+    replies += [serving.request("PUT", BASE), serving.post(f"{BASE}/x/respond", {})]
+    for reply in replies:
+        headers = reply.headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy
+        assert (headers["x-content-type-options"], headers["x-frame-options"]) == ("nosniff", "DENY")
+        assert (headers["referrer-policy"], headers["cache-control"]) == ("no-referrer", "no-store")
+        assert headers["cross-origin-opener-policy"] == headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in headers and "set-cookie" not in headers
+        assert "strict-transport-security" not in headers
+
+
+def test_the_page_needs_nothing_from_elsewhere(serving: Serving) -> None:
+    text = "".join(serving.get(path, token=None).data.decode() for path in ("/", "/page.css", "/page.js", "/talk.js"))
+    assert "://" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert " style=" not in text and " onclick=" not in text and "innerHTML" not in text
+    for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css")):
+        assert serving.get(path, token=None).headers["content-type"].startswith(kind)
+
+
+def test_https_is_kept(start: Callable[..., Serving]) -> None:
+    assert "max-age" in start(https=True).get("/").headers["strict-transport-security"]
+
+
+# ---- Slow and odd clients --------------------------------------------------------------------------------------------
+
+
+def test_whoever_is_slow_is_left(start: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_BoundedProtocol, "head_seconds", 0.3)
+    serving = start(patience_s=0.3)
+    head = f"POST {BASE}/x/respond HTTP/1.1\r\nHost: {serving.host}\r\nAuthorization: Bearer {serving.answer}\r\n"
+    with serving.raw() as connection:  # half a head, then nothing
+        connection.sendall(head[:40].encode())
+        assert connection.recv(100) == b""
+    with serving.raw() as connection:  # nothing at all
+        assert connection.recv(100) == b""
+    with serving.raw() as connection:  # a second head that never ends
+        connection.sendall(f"GET /health HTTP/1.1\r\nHost: {serving.host}\r\n\r\nGET".encode())
+        file = connection.makefile("rb")
+        assert b"200" in file.readline()
+        assert file.read().endswith(b'{"status":"ok"}')
+    with serving.raw() as connection:  # a body that never comes
+        connection.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{{".encode())
+        assert connection.makefile("rb").readline().split()[1] == b"408"
+
+
+def test_heads_that_are_too_large_or_no_http(serving: Serving) -> None:
+    for sent in (
+        b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000 + b"\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\r\n\r\n",
+        b"GET\r\n\r\n",
+    ):
+        with serving.raw() as connection, contextlib.suppress(ConnectionError):
+            connection.sendall(sent)
+            assert connection.recv(100).split()[1:2] in ([b"400"], [b"431"], [])
+    assert serving.get(f"{BASE}?x={'y' * 3000}").status == 422
+    assert serving.get("/health").status == 200
+
+
+def test_a_websocket_is_not_opened(serving: Serving) -> None:
+    headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "x", "Sec-WebSocket-Version": "13"}
+    assert serving.get("/health", headers=headers).status in (200, 400, 403, 404)
+
+
+def test_a_failure_inside_tells_nothing(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch, canary: Any, caplog: Any
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(canary.secret("payload"))
+
+    monkeypatch.setattr(serving.store, "get", broken)
+    with caplog.at_level(logging.DEBUG):
+        failed = serving.get(f"{BASE}/el_{'A' * 22}")
+    assert (failed.status, failed.error["code"]) == (500, "failed")
+    assert "RuntimeError at" in caplog.text and "in broken" in caplog.text
+    assert canary.secret("payload") not in caplog.text + failed.data.decode()
+
+
+# ---- Nothing in logs -------------------------------------------------------------------------------------------------
+
+
+def test_no_payload_and_no_token_in_any_log(serving: Serving, canary: Any, caplog: Any) -> None:
+    """The canary looks at every record of every logger; here all that people and servers say is a canary."""
+    word = canary.secret
+    properties = {word("field"): {"type": "string", "maxLength": 100}, "n": {"type": "integer"}}
+    from gopher_mcp_python import GopherAgentElicitationRequest
+
+    request = GopherAgentElicitationRequest(
+        "form", message=word("message"), requested_schema={"type": "object", "properties": properties}
+    )
+    store = serving.store
+    with caplog.at_level(logging.DEBUG):
+        form = store.create("ada", model.mcp_form(request))
+        url = store.create(
+            "ada", model.mcp_url(GopherAgentElicitationRequest("url", "e", word("m"), canary.authorization_url()))
+        )
+        call = store.create_confirmation("ada", tool="t", arguments={"a": word("argument")})
+        text = store.create("ada", model.string_input(word("question")))
+        file = store.create("ada", model.file_upload(word("question"), media_types=["text/plain"]))
+        for asked in (form, url, call, text, file):
+            assert serving.get(f"{BASE}/{asked.id}").status == 200
+        wrong = {"name": "n", "text": word("typed")}
+        serving.post(f"{BASE}/{form.id}/check", {"fields": [wrong]})
+        serving.post(f"{BASE}/{form.id}/respond", {"fields": [wrong]})
+        serving.post(f"{BASE}/{form.id}/respond", {"response": {"action": "accept", "content": {"n": word("value")}}})
+        serving.respond(call.id, {"confirmed": word("value"), word("key"): 1})
+        serving.respond(text.id, {"value": word("answer")})
+        serving.respond(text.id, {"value": word("other answer")})
+        serving.request(
+            "POST", f"{BASE}/{text.id}/respond", word("junk").encode(), headers={"Content-Type": "application/json"}
+        )
+        serving.send_file(file.id, word("bytes").encode(), "text/plain", name=word("name"))
+        serving.get(f"{BASE}?after={word('after')}", headers={"X-Odd": word("header")})
+        serving.get(token=word("token"))
+        with serving.raw() as connection:
+            connection.sendall(b"GARBAGE " + word("raw").encode() + b"\r\n\r\n")
+            connection.recv(1000)
+    assert caplog.records
+    audit = "".join(record.getMessage() for record in caplog.records)
+    assert serving.answer not in audit and form.id in audit
+
+
+def test_reprs_tell_nothing(serving: Serving) -> None:
+    (entry, *_) = serving.tokens.entries()
+    assert entry.digest.hex() not in repr(entry) and repr(entry.digest) not in repr(entry)
+    assert serving.answer not in repr(serving.tokens)
+
+
+# ---- Rates -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_rate_lets_go_when_its_window_has_passed() -> None:
+    now = [0.0]
+    rate = Rate(2, 10.0, clock=lambda: now[0])
+    assert [rate.wait_for("a"), rate.wait_for("a")] == [0.0, 0.0]
+    now[0] = 4.0
+    assert rate.wait_for("a") == 6.0 and rate.wait_for("b") == 0.0
+    now[0] = 10.0
+    assert rate.wait_for("a") == 0.0
+
+
+def test_a_rate_forgets_who_is_gone() -> None:
+    now = [0.0]
+    rate = Rate(1, 10.0, clock=lambda: now[0])
+    for number in range(10_000):
+        rate.wait_for(str(number))
+    now[0] = 20.0
+    rate.wait_for("new")
+    assert len(rate._times) == 1
+
+
+# ---- Ending ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_server_ends_with_feeds_open(start: Callable[..., Serving]) -> None:
+    serving = start()
+    with serving.feed() as feed:
+        assert feed.next()["event"] == "ready"
+        ended = threading.Event()
+
+        def close() -> None:
+            serving.server.should_exit = True
+            serving._thread.join(SECONDS)
+            ended.set()
+
+        thread = threading.Thread(target=close)
+        thread.start()
+        assert feed.next() == {"event": "end"}
+        assert ended.wait(SECONDS)
+        thread.join(SECONDS)
+    assert not serving._thread.is_alive()
