@@ -173,6 +173,20 @@ store.close()
     assert store.verify().ok
 
 
+def test_a_process_that_ends_without_closing_ends_in_silence(tmp_path: Path) -> None:
+    code = """
+import threading
+asked = store.create_confirmation("ada", tool="t", arguments={})
+store.subscribe(print)
+looked = threading.Event()
+wait = lambda: store.wait("ada", asked.id, still_wanted=lambda: looked.set() or True)
+threading.Thread(target=wait, daemon=True).start()
+looked.wait()
+"""
+    done = python(OPEN + code, str(tmp_path)).check()
+    assert done.out == done.err == ""
+
+
 def test_a_store_that_is_busy_says_so(store: Store, tmp_path: Path) -> None:
     asked = confirm(store)
     other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)

@@ -300,6 +300,24 @@ class StoreSuite:
         assert not store.is_confirmed("ada", asked.id)
         assert events(store, asked.id) == ["requested", "responded", "consumed", "completed"]
 
+    def test_a_call_is_known_by_its_newest_confirmation(self, place: Place, store: Store) -> None:
+        assert store.find_confirmation("ada", **CALL) is None
+        older = confirm(store)
+        place.pass_time(1)
+        newer = confirm(store)
+        place.pass_time(1)
+        confirm(store, arguments={}), confirm(store, "eve"), confirm(store, server=None), confirm(store, tool="x")
+        store.create("ada", string_input("?", tool="delete", server="files"))
+        found = store.find_confirmation("ada", **CALL)
+        assert found is not None and found.id == newer.id != older.id
+        rotated = place.open(keys=place.keys.rotated())  # type: ignore[attr-defined]
+        confirm(rotated, arguments={})
+        found = rotated.find_confirmation("ada", **CALL)
+        assert found is not None and found.id == newer.id
+        assert store.find_confirmation("ada", **{**CALL, "arguments": {"path": "/a", "depth": 1.0}}) is None
+        place.pass_time(3 * 86_400)
+        assert store.find_confirmation("ada", **CALL) is None
+
     def test_what_was_not_consumed_is_not_complete(self, store: Store) -> None:
         asked = confirm(store)
         with pytest.raises(ValueError, match="not consumed"):
@@ -517,6 +535,12 @@ class StoreSuite:
             place.open().respond("ada", asked.id, {"confirmed": True})
             assert waiters[0].result(WIDE).confirmed is True
             assert waiters[1].result(WIDE).status == "expired"
+
+    def test_a_clock_that_was_set_back_prolongs_no_wait(self, place: Place, store: Store) -> None:
+        asked = confirm(store, timeout_s=1)
+        place.pass_time(-1000)
+        assert store.wait("ada", asked.id, timeout_s=WIDE).status == "expired"
+        assert store.respond("ada", asked.id, {"confirmed": True}).kind == "conflict"
 
     def test_a_wait_ends_without_an_answer(self, store: Store) -> None:
         asked = confirm(store)

@@ -78,6 +78,13 @@ class AsyncStore:
         """See Store.is_confirmed."""
         return await on_a_thread(partial(self.store.is_confirmed, caller, id))
 
+    async def find_confirmation(
+        self, caller: str, *, tool: str, arguments: Mapping[str, Any], server: str | None = None
+    ) -> StoredElicitation | None:
+        """See Store.find_confirmation."""
+        find = partial(self.store.find_confirmation, caller, tool=tool, arguments=arguments, server=server)
+        return await on_a_thread(find)
+
     async def consume(
         self, caller: str, id: str, *, tool: str, arguments: Mapping[str, Any], server: str | None = None
     ) -> ConsumeState:

@@ -6,7 +6,7 @@ approve anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from .backend import Row
     from .sealing import Sealer
 
-__all__ = ["binding_of", "consume", "facts_of", "state_of"]
+__all__ = ["MOST_BOUND", "RECOGNISED", "binding_of", "consume", "facts_of", "newest_of", "state_of"]
 
+# How long a call is recognised by its confirmation, and among how many.
+RECOGNISED = timedelta(days=2)
+MOST_BOUND = 1000
 # How far the clock may be set back after an answer. Beyond it nobody knows how old an approval is, so it is none.
 _SET_BACK = timedelta(seconds=5)
 _ENDED: dict[str, ConfirmationState] = {
@@ -36,14 +39,24 @@ def facts_of(caller: str, server: str | None, tool: str, arguments: Mapping[str,
     told = plain_json(arguments, "the arguments", ARGUMENTS_BYTES)
     if not isinstance(told, dict):
         raise ValueError("the arguments are no JSON object: pass a mapping of names to values")
-    return ["call", caller, server, tool, told]
+    return _facts(caller, server, tool, told)
+
+
+def _facts(caller: str, server: str | None, tool: str, arguments: dict[str, Any]) -> list[Any]:
+    return ["call", caller, server, tool, arguments]
 
 
 def binding_of(sealer: Sealer, caller: str, new: NewElicitation) -> str | None:
     """The keyed hash of the call that a confirmation is for; None where it is for none."""
     if new.type is not ElicitationType.CONFIRMATION or new.tool is None:
         return None
-    return sealer.mac(facts_of(caller, new.server, new.tool, new.params["arguments"]))
+    return sealer.mac(_facts(caller, new.server, new.tool, new.params["arguments"]))  # checked when it was made
+
+
+def newest_of(sealer: Sealer, bound: Sequence[tuple[str, str]], facts: list[Any]) -> str | None:
+    """The first id whose hash is that of this call."""
+    matches = sealer.matcher(facts)
+    return next((id for id, mac in bound if matches(mac)), None)
 
 
 def state_of(row: Row | None, now: datetime, lasts: timedelta) -> ConfirmationState:

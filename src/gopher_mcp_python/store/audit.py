@@ -42,6 +42,8 @@ def audit_text(event: str, at: datetime, row: Row | None, **more: Any) -> str:
 def log_records(texts: Iterable[str]) -> None:
     """Hands committed records to the log; `record.audit` is the record as a dict. A handler of the program's that
     fails changes nothing."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
     for text in texts:
         with suppress(Exception):
             _log.info("%s", text, extra={"audit": json.loads(text)})

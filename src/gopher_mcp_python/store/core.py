@@ -21,22 +21,14 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from ..redaction import redact_url
 from . import approvals, chores
 from .acting import Act, acting, overdue
 from .errors import ElicitationNotFound, NoAnswer, RateLimited, SealError, StoreError
-from .model import (
-    LONGEST_TIMEOUT_S,
-    MAX_RETRIES,
-    ElicitationStatus,
-    ElicitationType,
-    NewElicitation,
-    StoredElicitation,
-    confirmation,
-)
+from .model import LONGEST_TIMEOUT_S, ElicitationStatus, NewElicitation, StoredElicitation, confirmation
 from .outcome import Change, ConfirmationState, ConsumeState, Outcome
-from .payload import CALLER_CHARACTERS, RESPONSE_BYTES, clear_text, json_text
+from .payload import CALLER_CHARACTERS, clear_text
 from .responses import WHOLE, validate_response
+from .rows import answer_facts, check_caller, may_be_id, new_row, refused, told
 from .sealing import Sealer
 from .waiting import Waiters, wait_for
 
@@ -49,10 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["Change", "ConfirmationState", "ConsumeState", "Outcome", "Store"]
 
 _log = logging.getLogger("gopher_mcp_python.store")
-# How long a call is recognised by its confirmation, and among how many.
-_RECOGNISED = timedelta(days=2)
-_MOST_BOUND = 1000
-_ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
 class Store:
@@ -106,7 +94,7 @@ class Store:
 
         Raises ValueError, RateLimited when the caller asks too often, StoreError.
         """
-        _caller(caller)
+        check_caller(caller)
         if not isinstance(timeout_s, (int, float)) or not 1 <= timeout_s <= LONGEST_TIMEOUT_S:
             raise ValueError(f"timeout_s must be from 1 to {LONGEST_TIMEOUT_S} seconds")
         id = f"el_{secrets.token_urlsafe(16)}"
@@ -114,8 +102,8 @@ class Store:
         binding = approvals.binding_of(self._sealer, caller, new)
         with acting(self._usable(), caller) as act:
             self._check_rate(act)
-            row = act.add(_new_row(id, caller, new, question, binding, act.now, timedelta(seconds=timeout_s)))
-        return _told(row, new.message, new.params)
+            row = act.add(new_row(id, caller, new, question, binding, act.now, timedelta(seconds=timeout_s)))
+        return told(row, new.message, new.params)
 
     def create_confirmation(
         self,
@@ -147,9 +135,9 @@ class Store:
     def respond(self, caller: str, id: str, response: Any, *, by: str | None = None) -> Outcome:
         """Answers a question of `caller`. Of several answers the first valid one counts; see Outcome for the rest.
         `by` is who answers, for the audit. Raises ElicitationNotFound, ValueError for `caller` and `by`, StoreError."""
-        _caller(caller)
+        check_caller(caller)
         clear_text("by", by, CALLER_CHARACTERS)
-        facts = _facts(id, response)
+        facts = answer_facts(id, response)
         with acting(self._usable(), caller) as act:
             row = self._locked(act, id)
             if row.status != "pending" or row.mode != "form":
@@ -177,7 +165,7 @@ class Store:
             return Outcome("already_recorded" if same else "conflict", ElicitationStatus(row.status))
         errors, kept = judge()
         if errors or facts is None:
-            return _refused(act, row, by, errors or {WHOLE: "can't be stored"})
+            return refused(act, row, by, errors or {WHOLE: "can't be stored"})
         act.change(
             row,
             "responded",
@@ -192,7 +180,7 @@ class Store:
 
     def cancel(self, caller: str, id: str, *, by: str | None = None) -> Outcome:
         """Ends a question without an answer: "recorded", "already_recorded" or "conflict". Raises as `respond`."""
-        _caller(caller)
+        check_caller(caller)
         clear_text("by", by, CALLER_CHARACTERS)
         with acting(self._usable(), caller) as act:
             row = self._locked(act, id)
@@ -204,7 +192,7 @@ class Store:
 
     def _locked(self, act: Act, id: str) -> Row:
         """The row, held until the transaction ends, and expired if its time is up."""
-        row = act.tx.lock(id) if _may_be_id(id) else None
+        row = act.tx.lock(id) if may_be_id(id) else None
         if row is None:
             raise ElicitationNotFound
         return act.expire(row) if overdue(row, act.now) else row
@@ -218,13 +206,13 @@ class Store:
     def pending(self, caller: str, *, limit: int = 100, after: str | None = None) -> list[StoredElicitation]:
         """What `caller` has to answer, oldest first: at most `limit` (1 to 1000) of them, those behind the elicitation
         `after`. One that can't be unsealed is left out, and logged. Raises ElicitationNotFound for `after`."""
-        _caller(caller)
+        check_caller(caller)
         if not 1 <= limit <= 1000:
             raise ValueError("limit must be from 1 to 1000")
         with self._usable().transaction(caller, write=False) as tx:
             mark = None
             if after is not None:
-                last = tx.get(after) if _may_be_id(after) else None
+                last = tx.get(after) if may_be_id(after) else None
                 if last is None:
                     raise ElicitationNotFound
                 mark = (last.created_at, last.id)
@@ -254,8 +242,8 @@ class Store:
     def _find(self, caller: str, id: str, *, surely_over: bool = False) -> tuple[Row | None, datetime]:
         """The row as it stands now, and the time: what is overdue is expired first (`surely_over`: whatever the clock
         says)."""
-        _caller(caller)
-        if not _may_be_id(id):
+        check_caller(caller)
+        if not may_be_id(id):
             id = "none"  # is not there either, and the store has to be asked all the same: it may be down
         with self._usable().transaction(caller, write=False) as tx:
             row, now = tx.get(id), tx.now()
@@ -282,11 +270,11 @@ class Store:
 
         Raises ValueError for arguments that no confirmation could be for, StoreError.
         """
-        _caller(caller)
+        check_caller(caller)
         facts = approvals.facts_of(caller, server, tool, arguments)
         with self._usable().transaction(caller, write=False) as tx:
-            bound = tx.bound(tool, tx.now() - _RECOGNISED, _MOST_BOUND)
-        id = next((id for id, mac in bound if self._sealer.mac_is_of(mac, facts)), None)
+            bound = tx.bound(tool, tx.now() - approvals.RECOGNISED, approvals.MOST_BOUND)
+        id = approvals.newest_of(self._sealer, bound, facts)
         return self.get(caller, id) if id is not None else None
 
     def is_confirmed(self, caller: str, id: str) -> bool:
@@ -303,10 +291,10 @@ class Store:
         result (`complete`): it may have been made, and must not be made again by itself. Raises StoreError; ValueError
         for arguments that no approval could be for.
         """
-        _caller(caller)
+        check_caller(caller)
         facts = approvals.facts_of(caller, server, tool, arguments)
         with acting(self._usable(), caller) as act:
-            row = act.tx.lock(id) if _may_be_id(id) else None
+            row = act.tx.lock(id) if may_be_id(id) else None
             if row is not None and overdue(row, act.now):
                 row = act.expire(row)
             return approvals.consume(act, self._sealer, row, facts, self._approval)
@@ -314,7 +302,7 @@ class Store:
     def complete(self, caller: str, id: str) -> None:
         """Says that the call that consumed this approval has its result. Idempotent. Raises ElicitationNotFound,
         ValueError when it was not consumed, StoreError."""
-        _caller(caller)
+        check_caller(caller)
         with acting(self._usable(), caller) as act:
             row = self._locked(act, id)
             if row.consumed_at is None:
@@ -398,49 +386,4 @@ class Store:
 
     def _unsealed(self, row: Row) -> StoredElicitation:
         question = self._question(row)
-        return _told(row, question["message"], question["params"])
-
-
-def _new_row(
-    id: str, caller: str, new: NewElicitation, question: bytes, binding: str | None, now: datetime, time: timedelta
-) -> Row:
-    from .backend import Row
-
-    kind = None if new.type is None else new.type.value
-    server = redact_url(new.server) if new.server and "://" in new.server else new.server
-    return Row(id, caller, new.mode, kind, "pending", server, new.tool, question, binding, now, now + time)
-
-
-def _told(row: Row, message: str, params: dict[str, Any]) -> StoredElicitation:
-    kind = None if row.type is None else ElicitationType(row.type)
-    return StoredElicitation(
-        row.id, row.caller, row.mode, kind, ElicitationStatus(row.status), message, row.server, row.tool, params,
-        row.retries, row.created_at, row.expires_at, row.ended_at, row.confirmed,
-    )  # fmt: skip
-
-
-def _refused(act: Act, row: Row, by: str | None, errors: dict[str, str]) -> Outcome:
-    retries = row.retries + 1
-    if retries < MAX_RETRIES:
-        act.change(row, "validation_failed", by, retries=retries)
-        return Outcome("invalid", ElicitationStatus.PENDING, errors, MAX_RETRIES - retries)
-    act.change(row, "validation_failed", by, retries=retries, status="validation_failed", ended_at=act.now)
-    return Outcome("validation_failed", ElicitationStatus.VALIDATION_FAILED, errors, 0)
-
-
-def _facts(id: str, response: Any) -> list[Any] | None:
-    """What tells an answer from another one; None for what is no answer at all."""
-    try:
-        json_text(response, "the answer", RESPONSE_BYTES)
-    except ValueError:
-        return None
-    return ["response", id, response]
-
-
-def _caller(caller: str) -> None:
-    if clear_text("caller", caller, CALLER_CHARACTERS) is None:
-        raise ValueError("caller must be a text: every elicitation belongs to somebody")
-
-
-def _may_be_id(id: object) -> bool:
-    return isinstance(id, str) and 0 < len(id) <= 64 and _ID_CHARACTERS.issuperset(id)
+        return told(row, question["message"], question["params"])

@@ -170,13 +170,12 @@ def keys_from_environment(environment: Mapping[str, str] | None = None) -> KeyRi
 
 def keys_from_keyring() -> KeyRing:
     """The ring in the system's keyring, made with one new key when there is none. Raises StoreError."""
-    from platformdirs import user_data_path
-
+    from ..oauth.filestore import folder_of
     from ..oauth.keyring_entries import Entries, backend
 
     with _said_of_keys():
         entries = Entries(backend(), _SERVICE)
-        guard = user_data_path("gopher-mcp") / "store-keys"
+        guard = folder_of("data") / "store-keys"
         privatefile.make_folder(guard.parent)
         with privatefile.locked(guard):
             text = entries.read(_ENTRY)

@@ -57,12 +57,15 @@ class _Tables:
         self.rows: dict[str, Row] = {}
         self.pending: dict[str, list[tuple[datetime, str]]] = {}  # by caller; sorted
         self.created: dict[str, list[datetime]] = {}  # by caller, sorted
+        self.bound: dict[tuple[str, str | None], list[tuple[datetime, str]]] = {}  # by caller and tool, sorted
         self.audit: list[AuditRow] = []
 
     def put(self, row: Row) -> None:
         """Adds a row, or replaces it by a later state of it."""
         if row.id not in self.rows:
             insort(self.created.setdefault(row.caller, []), row.created_at)
+            if row.binding_mac is not None:
+                insort(self.bound.setdefault((row.caller, row.tool), []), (row.created_at, row.id))
         before = self.rows.get(row.id)
         self.rows[row.id] = row
         was, is_now = before is not None and before.status == "pending", row.status == "pending"
@@ -123,9 +126,12 @@ class _MemoryTx:
         return found
 
     def bound(self, tool: str, after: datetime, limit: int) -> Sequence[tuple[str, str]]:
-        rows = [row for row in self._tables.rows.values() if row.tool == tool and row.created_at > after]
-        mine = sorted((row for row in rows if row.caller == self._caller), key=lambda row: row.created_at, reverse=True)
-        return [(row.id, row.binding_mac) for row in mine if row.binding_mac is not None][:limit]
+        found: list[tuple[str, str]] = []
+        for created_at, id in reversed(self._tables.bound.get((self._caller or "", tool), [])):
+            if created_at <= after or len(found) == limit:
+                break
+            found.append((id, self._tables.rows[id].binding_mac or ""))
+        return found
 
     def creations(self, after: datetime, until: datetime, limit: int) -> Sequence[datetime]:
         mine = self._tables.created.get(self._caller or "", [])

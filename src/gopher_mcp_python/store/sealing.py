@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..toolset.canonical import canonical_json
@@ -72,9 +73,23 @@ class Sealer:
 
     def mac_is_of(self, mac: str | None, facts: list[Any]) -> bool:
         """Whether a hash is that of these values; not so when its key is no more."""
-        key_id, _, told = (mac or "").partition(":")
-        keys = self._keys_of(key_id) if key_id and told else None
-        return keys is not None and hmac.compare_digest(_mac(keys[1], facts).encode(), told.encode())
+        return self.matcher(facts)(mac)
+
+    def matcher(self, facts: list[Any]) -> Callable[[str | None], bool]:
+        """`mac_is_of` for many hashes and the same values, which are hashed once with each key."""
+        own: dict[str, bytes | None] = {}
+
+        def matches(mac: str | None) -> bool:
+            key_id, _, told = (mac or "").partition(":")
+            if not key_id or not told:
+                return False
+            if key_id not in own:
+                keys = self._keys_of(key_id)
+                own[key_id] = None if keys is None else _mac(keys[1], facts).encode()
+            mine = own[key_id]
+            return mine is not None and hmac.compare_digest(mine, told.encode("utf-8", "surrogatepass"))
+
+        return matches
 
     def _current(self) -> tuple[str, tuple[AESGCM, bytes]]:
         try:
