@@ -166,7 +166,7 @@ def test_not_yours_looks_like_not_there(serving: Serving) -> None:
         assert (theirs.status, theirs.data) == (404, mine.data), path
     assert serving.get(token=serving.other).json["elicitations"] == []
     after = serving.get(f"{BASE}?after={asked.id}", token=serving.other)
-    assert after.status == 422 and after.data == serving.get(f"{BASE}?after={NOWHERE}").data
+    assert after.status == 404 and after.data == serving.get(f"{BASE}?after={NOWHERE}").data
 
 
 def test_who_calls_can_not_answer(serving: Serving) -> None:

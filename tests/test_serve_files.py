@@ -84,7 +84,7 @@ def test_the_answer_stays_and_the_others_go(serving: Serving) -> None:
 
 def test_not_asked_for(serving: Serving) -> None:
     text = serving.store.create("ada", model.string_input("?")).id
-    assert serving.send_file(text, b"x", "text/plain").status == 422
+    assert serving.send_file(text, b"x", "text/plain").status == 409
     identity = ask(serving)
     assert serving.send_file(identity, b"x", "text/plain", token=serving.other).status == 404
     assert serving.send_file(identity, b"x", "text/plain", token=serving.call).status == 403

@@ -72,10 +72,7 @@ class Api:
         """Pending ones, oldest first, in pages."""
         who = await self._access.admit(request)
         limit, after = _paging(request)
-        try:
-            found = await ask(self._store.pending, who.caller, limit=limit + 1, after=after)
-        except Problem as problem:
-            raise (_bad_after() if problem.status == 404 else problem) from None
+        found = await ask(self._store.pending, who.caller, limit=limit + 1, after=after)
         page = found[:limit]
         more = page[-1].id if len(found) > limit else None
         return Json({"elicitations": [summary(one) for one in page], "next": more})
@@ -216,12 +213,9 @@ def _paging(request: Request) -> tuple[int, str | None]:
     if not _LIMIT.match(limit) or int(limit) > MAX_LIMIT:
         raise Problem(422, f"limit must be 1 to {MAX_LIMIT}", code="malformed", fields={"limit": f"1 to {MAX_LIMIT}"})
     if after is not None and not _ID.match(after):
-        raise _bad_after()
+        problem = {"after": "must be the next of the page before"}
+        raise Problem(422, "after is no id", code="malformed", fields=problem)
     return int(limit), after
-
-
-def _bad_after() -> Problem:
-    return Problem(422, "after must be the next of the page before", code="malformed", fields={"after": "an id"})
 
 
 def _outcome(outcome: Outcome, identity: str) -> Response:

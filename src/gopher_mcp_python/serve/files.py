@@ -30,7 +30,7 @@ async def receive(
 ) -> Upload:
     """Takes the body as a file for `one`. Raises Problem: 409, 413, 415, 422, 429, 507."""
     if one.type != "file_upload":
-        raise Problem(422, "this elicitation takes no file", code="malformed")
+        raise Problem(409, "this elicitation takes no file", code="kind")
     if one.status != "pending":
         raise Problem(409, f"it has ended already ({one.status.value})", status=one.status.value)
     media_types, limit = file_rules(one)

@@ -117,7 +117,7 @@ _PROBLEMS = {
     404: "There is no such elicitation, or it is another caller's.",
     405: "Not by this method.",
     408: "Nothing of the body came for too long.",
-    409: "It has ended already, with another answer or without one.",
+    409: "It has ended already, with another answer or without one; or it is of another kind.",
     413: "The body is too large.",
     415: "The body is of the wrong type.",
     422: "The request or the answer is not valid; `fields` says where, `retries_left` how often it may be tried again.",
@@ -166,7 +166,7 @@ def _list() -> dict[str, Any]:
         _query("limit", {"type": "integer", "minimum": 1, "maximum": 100, "default": 100}, "How many at most."),
         _query("after", _ID, "next of the page before."),
     ]
-    return _operation("list", "Pending elicitations of the caller, oldest first.", _answers(200, "Page"),
+    return _operation("list", "Pending elicitations of the caller, oldest first.", _answers(200, "Page", 404),
                       parameters=parameters)  # fmt: skip
 
 
@@ -224,7 +224,7 @@ def document() -> dict[str, Any]:
             "post": _operation(
                 "check",
                 "Judges a form as typed so far; records nothing.",
-                _answers(200, "Judged", 404, 413, 415),
+                _answers(200, "Judged", 404, 409, 413, 415),
                 requestBody=_body("Draft"),
             )
         },

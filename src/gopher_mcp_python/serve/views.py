@@ -49,13 +49,13 @@ def view(one: StoredElicitation) -> dict[str, Any]:
 
 
 def form_of(one: StoredElicitation) -> FormModel:
-    """The form that is asked for, untouched. Raises Problem (422) for what is no form."""
+    """The form that is asked for, untouched. Raises Problem (409) for what is no form."""
     if one.mode != "form" or not one.params:
-        raise Problem(422, "this elicitation is no form", code="malformed")
+        raise Problem(409, "this elicitation is no form", code="kind")
     try:
         return FormModel(one.params["requestedSchema"])
     except (FormSchemaError, KeyError, TypeError):
-        raise Problem(422, "the form can't be read, so it can't be filled in here", code="malformed") from None
+        raise Problem(409, "the form can't be read, so it can't be filled in here", code="kind") from None
 
 
 def file_rules(one: StoredElicitation) -> tuple[list[str], int | None]:
