@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -355,29 +355,32 @@ class OverHttp:
 
 
 class _Killing:
-    """A store that ends its process at a point."""
+    """A store that ends its process at a point, of calls with {"killed": point} among their arguments."""
 
     def __init__(self, store: Store, point: str) -> None:
         self._store = store
         self._point = point
+        self._meant: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def consume(self, *args: Any, **kwargs: Any) -> Any:
-        self._at("before-consume")
-        state = self._store.consume(*args, **kwargs)
+    def consume(self, caller: str, id: str, **kwargs: Any) -> Any:
+        if kwargs["arguments"].get("killed") == self._point:
+            self._meant.add(id)
+        self._at("before-consume", id)
+        state = self._store.consume(caller, id, **kwargs)
         if state == "consumed":
-            self._at("after-consume")
+            self._at("after-consume", id)
         return state
 
-    def complete(self, *args: Any) -> None:
-        self._at("before-complete")
-        self._store.complete(*args)
-        self._at("after-complete")
+    def complete(self, caller: str, id: str) -> None:
+        self._at("before-complete", id)
+        self._store.complete(caller, id)
+        self._at("after-complete", id)
 
-    def _at(self, point: str) -> None:
-        if self._point == point:
+    def _at(self, point: str, id: str) -> None:
+        if self._point == point and id in self._meant:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -386,7 +389,7 @@ def _serve(app: Any, port: int) -> None:
     from gopher_mcp_python.serve.server import bind
 
     listener = bind("127.0.0.1", port)
-    print(listener.getsockname()[1], flush=True)
+    print(json.dumps({"port": listener.getsockname()[1]}), flush=True)
     HttpServer(app).serve_on(listener)
 
 
@@ -407,8 +410,6 @@ def main(argv: list[str]) -> None:
     gateway = Gateway([read_upstream(f"vault={url}")], store, rules=Rules())
     _serve(create_app(gateway, [], anonymous=True), int(port))
 
-
-Work = Callable[[], Awaitable[Any]]
 
 if __name__ == "__main__":
     main(sys.argv[1:])
