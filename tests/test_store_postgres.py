@@ -26,7 +26,7 @@ from gopher_mcp_python.store.model import (
     string_input,
 )
 from gopher_mcp_python.store.postgres import PostgresBackend
-from tests.support import canary, store_postgres
+from tests.support import canary, children, store_postgres
 from tests.support.store_postgres import Database
 
 KEY = bytes(range(32))
@@ -451,6 +451,31 @@ def test_a_login_that_rows_are_not_hidden_from_is_refused(database: Database, lo
     with closing(PostgresBackend(getattr(database, login))) as backend:
         with pytest.raises(StoreError, match=told), backend.transaction("ada"):
             pass
+
+
+@pytest.mark.parametrize("role", ["gopher_mcp_keeper", store_postgres.OWNER])
+def test_a_login_that_may_become_somebody_mightier_is_refused(database: Database, role: str) -> None:
+    login = f"both_{role}"
+    with psycopg.connect(database.superuser) as connection:
+        made = (
+            f"CREATE ROLE {login} LOGIN NOINHERIT PASSWORD '{store_postgres.PASSWORD}' IN ROLE gopher_mcp_app, {role}"
+        )
+        connection.execute(made.encode())
+    dsn = database.server.dsn(database.name, user=login) + " options='-c role=gopher_mcp_app'"
+    with closing(PostgresBackend(dsn)) as backend:
+        with pytest.raises(StoreError, match="owns the tables or keeps house"), backend.transaction("ada"):
+            pass
+
+
+def test_a_missing_driver_is_named_on_first_use_and_not_before() -> None:
+    code = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "import gopher_mcp_python.store.postgres as place\n"
+        "try: place.PostgresBackend('dbname=store')\n"
+        "except Exception as why: print(type(why).__name__, why)"
+    )
+    told = children.python(code).check().out
+    assert told.startswith("StoreError ") and 'pip install "gopher-mcp-python[postgres]"' in told
 
 
 def test_a_login_without_the_role_is_told_so(database: Database) -> None:

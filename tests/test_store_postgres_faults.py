@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,7 +18,7 @@ from gopher_mcp_python.store.keys import KeyRing
 from gopher_mcp_python.store.model import ElicitationStatus, string_input
 from gopher_mcp_python.store.postgres import Limits, PostgresBackend
 from gopher_mcp_python.store.postgres.connecting import _bounded
-from tests.support import store_postgres
+from tests.support import children, store_postgres
 from tests.support.postgres import Postgres
 from tests.support.store_postgres import Database
 
@@ -87,19 +89,19 @@ def test_a_store_may_be_opened_before_its_server_is_there(database: Database, se
             server.start()
 
 
-def test_a_server_that_neither_answers_nor_closes_is_given_up(database: Database, server: Postgres) -> None:
-    limits = Limits(statement_s=0.5, lock_s=0.5, answer_s=0.6)
-    with closing(PostgresBackend(database.app, limits=limits)) as backend:
-        with backend.transaction("ada"):
+def test_a_server_that_neither_answers_nor_closes_is_given_up(backend: PostgresBackend, server: Postgres) -> None:
+    with backend.transaction("ada"):
+        pass
+    (idle,) = backend._pool._idle
+    idle.answer_s = 0.3  # type: ignore[attr-defined]
+    server.freeze()
+    try:
+        with pytest.raises(StoreError, match="does not answer"), backend.transaction("ada"):
             pass
-        server.freeze()
-        try:
-            with pytest.raises(StoreError, match="does not answer"), backend.transaction("ada"):
-                pass
-        finally:
-            server.thaw()
-        with backend.transaction("ada") as tx:
-            assert tx.get("el_1") is None
+    finally:
+        server.thaw()
+    with backend.transaction("ada") as tx:
+        assert tx.get("el_1") is None
 
 
 def test_a_row_that_somebody_holds_too_long_is_an_error(database: Database, store: Store) -> None:
@@ -203,6 +205,31 @@ def test_killed_before_each_statement_of_an_answer_and_of_its_use(
     server.kill()
     server.start()
     assert store.consume("ada", id, tool="t", arguments={"a": 1}) == "used"
+    assert store.verify().ok
+
+
+_HOLDER = """
+import sys
+from gopher_mcp_python.store.postgres import PostgresBackend
+with PostgresBackend(sys.argv[1]).transaction("ada") as tx:
+    tx.lock(sys.argv[2])
+    tx.update(sys.argv[2], status="cancelled", ended_at=tx.now())
+    tx.append_audit("{}")
+    print("holding", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_replica_that_is_killed_lets_go_of_what_it_held(store: Store, database: Database) -> None:
+    """The row, and the turn at the audit's chain."""
+    asked = store.create("ada", string_input("Name?"))
+    argv = [sys.executable, "-c", _HOLDER, database.app, asked.id]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=children.environment()) as replica:
+        try:
+            assert replica.stdout is not None and replica.stdout.readline() == b"holding\n"
+        finally:
+            replica.kill()
+    assert store.respond("ada", asked.id, {"value": "Ada"}).kind == "recorded"
     assert store.verify().ok
 
 

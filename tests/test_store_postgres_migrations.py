@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -13,7 +14,7 @@ from gopher_mcp_python.store.errors import StoreError
 from gopher_mcp_python.store.model import ElicitationStatus, ElicitationType
 from gopher_mcp_python.store.postgres import migrate
 from gopher_mcp_python.store.postgres.migrating import Migration, migrations
-from tests.support import store_postgres
+from tests.support import children, store_postgres
 from tests.support.postgres import PASSWORD, Postgres
 from tests.support.store_postgres import Database
 
@@ -126,10 +127,13 @@ def test_a_changed_migration_is_refused(empty: Database) -> None:
 
 
 def test_a_store_on_a_database_that_lacks_migrations_says_what_to_run(empty: Database) -> None:
-    with pytest.raises(StoreError, match="run the migrations"), empty.transaction("ada"):
+    with (
+        pytest.raises(StoreError, match=r"run python -m gopher_mcp_python\.store\.postgres DSN"),
+        empty.transaction("ada"),
+    ):
         pass
     migrate(empty.owner, known=migrations()[:1])
-    with pytest.raises(StoreError, match=f"version 1 of {len(ALL)}: run the migrations"):
+    with pytest.raises(StoreError, match=f"version 1 of {len(ALL)}: run python -m gopher"):
         with empty.transaction("ada"):
             pass
 
@@ -147,3 +151,13 @@ def test_a_dsn_is_never_in_a_message(server: Postgres) -> None:
     with pytest.raises(StoreError) as refused:
         migrate(server.dsn(user=store_postgres.OWNER, password="pass-word-43"))
     assert "pass-word-43" not in str(refused.value)
+
+
+def test_the_command_migrates_and_says_what_it_did(empty: Database, server: Postgres) -> None:
+    command = [sys.executable, "-m", "gopher_mcp_python.store.postgres"]
+    dsn = empty.owner.replace(f"password={PASSWORD} ", "")  # a password on a command line is everybody's to see
+    done = children.run([*command, dsn], env={"PGPASSWORD": PASSWORD}).check()
+    assert done.out.splitlines() == [f"applied {name}" for name in ALL]
+    assert children.run([*command, dsn], env={"PGPASSWORD": PASSWORD}).check().out == "up to date\n"
+    refused = children.run([*command, dsn], env={"PGPASSWORD": "pass-word-45"})
+    assert refused.code == 1 and "user and password in the DSN" in refused.err and "pass-word-45" not in refused.err

@@ -24,7 +24,9 @@ PASSWORD = "a-test-password"  # of a server that lives for this test run, on loo
 class Postgres:
     """One server with one superuser, reached over TCP with a password."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
+        # No fsync in tests: what is killed there is the server, never the machine, and the kernel keeps what it wrote.
+        self._settings = "" if durable else " -c fsync=off -c full_page_writes=off"
         self._tools = _tools()
         self._folder = Path(tempfile.mkdtemp(prefix="gopher-mcp-pg-"))
         self._as: dict[str, Any] = {}
@@ -60,8 +62,7 @@ class Postgres:
         return f"host=127.0.0.1 port={self.port} user={user} password={password} dbname={database}"
 
     def start(self) -> None:
-        # No fsync: what is killed here is the server, never the machine, and the kernel keeps what was written.
-        settings = f"-p {self.port} -h 127.0.0.1 -k '' -c fsync=off -c full_page_writes=off"
+        settings = f"-p {self.port} -h 127.0.0.1 -k ''{self._settings}"
         log = str(self._data / "log")
         self._run("pg_ctl", "-D", str(self._data), "-w", "-t", "60", "-l", log, "-o", settings, "start")
 

@@ -82,9 +82,9 @@ def database(server: Postgres, *, migrated: bool = True) -> Database:
 
 
 @contextmanager
-def running() -> Iterator[Postgres]:
+def running(*, durable: bool = False) -> Iterator[Postgres]:
     """A server with the logins, for the tests of one file."""
-    server = Postgres()
+    server = Postgres(durable=durable)
     try:
         prepare(server)
         yield server

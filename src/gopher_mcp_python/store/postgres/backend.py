@@ -16,7 +16,7 @@ from ..errors import StoreError
 from ..listeners import Listeners
 from .connecting import Limits, driver, translated
 from .listening import CHANNEL, Listener
-from .migrating import SCHEMA, check_version
+from .migrating import KEEPER_ROLE, SCHEMA, check_version
 from .pool import Pool
 from .tx import PostgresTx
 
@@ -31,12 +31,16 @@ _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # transaction only.
 _OPEN = "{begin}; SELECT set_config('gopher.caller', convert_from(decode('{caller}', 'hex'), 'UTF8'), true), now()"
 
-# Whether this login could pass row-level security by, or take it away.
+# Whether this login could pass row-level security by, or take it away; also the one behind a SET ROLE.
 _TOO_MIGHTY = f"""
-SELECT role.rolsuper OR role.rolbypassrls, pg_has_role(current_user, rows.relowner, 'MEMBER'),
-       rows.relrowsecurity AND rows.relforcerowsecurity
+SELECT bool_or(role.rolsuper OR role.rolbypassrls),
+       bool_or(pg_has_role(role.oid, rows.relowner, 'MEMBER') OR pg_has_role(role.oid, '{KEEPER_ROLE}', 'MEMBER')),
+       bool_and(rows.relrowsecurity AND rows.relforcerowsecurity)
 FROM pg_roles AS role, pg_class AS rows
-WHERE role.rolname = current_user AND rows.oid = '{SCHEMA}.mcp_elicitations'::regclass"""
+WHERE role.rolname IN (current_user, session_user) AND rows.oid = '{SCHEMA}.mcp_elicitations'::regclass"""
+
+
+_TRANSLATED = translated()
 
 
 class PostgresBackend:
@@ -70,12 +74,12 @@ class PostgresBackend:
         """See `backend.Backend`. Raises StoreError."""
         if caller == "":
             raise ValueError("a caller needs a name: it is empty")
-        with translated():
+        with _TRANSLATED:
             connection, now = self._begin(caller, write)
         tx = PostgresTx(connection, caller, now, write=write)
         try:
             yield tx
-            with translated():
+            with _TRANSLATED:
                 _commit(connection, tx.changed)
         except BaseException:
             _roll_back(connection)
@@ -154,7 +158,7 @@ def _check(connection: psycopg.Connection[Any]) -> None:
     found = connection.execute(_TOO_MIGHTY).fetchone()
     mighty, owner, forced = found if found is not None else (True, True, False)
     if mighty or owner or not forced:
-        why = "is a superuser or may bypass row-level security" if mighty else "owns the tables"
+        why = "is a superuser or may bypass row-level security" if mighty else "owns the tables or keeps house in them"
         raise StoreError(
             f"the login of the Postgres store {why}: use one that is only a member of gopher_mcp_app"
             if mighty or owner

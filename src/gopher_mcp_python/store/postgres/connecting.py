@@ -11,7 +11,6 @@ import functools
 import re
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ __all__ = ["Limits", "connect", "driver", "failure", "translated"]
 _NO_RIGHT, _NO_SCHEMA, _NO_TABLE, _NO_FUNCTION = "42501", "3F000", "42P01", "42883"
 _UNREACHABLE = ("08", "53", "57", "58")  # connection, resources, operator's intervention (shutdown), system
 _IS_BUSY = ("40", "55")  # serialisation and deadlock; a lock that could not be had
+MIGRATE = "run python -m gopher_mcp_python.store.postgres DSN, with the owner's login"
 _NO_RIGHTS = "Postgres refuses: give the login of the store the role gopher_mcp_app, and only that one"
 _PUT_RIGHT = "; check that the server runs, and address, user and password in the DSN"
 
@@ -115,25 +115,35 @@ def _until(end: float, gen: Generator[Any, Any, Any], give_up: Callable[[], None
         return done.value
 
 
-@contextmanager
-def translated(no_right: str = _NO_RIGHTS) -> Generator[None, None, None]:
+class translated:
     """Turns what psycopg raises into StoreError or ValueError without its text: a server quotes values in its errors.
 
-    No context is kept either: the exception of psycopg holds the server's text, and a traceback could print it.
+    No context is kept either: the exception of psycopg holds the server's text, and a traceback could print it. It is
+    around every statement, so it is no generator.
     """
-    psycopg = driver()
-    try:
-        yield
-    except psycopg.Error as why:
-        raised: Exception = StoreError(no_right) if why.sqlstate == _NO_RIGHT else failure(why)
-    except UnicodeEncodeError:  # a lone surrogate; the exception holds the text
-        raised = ValueError("text that is not valid Unicode can't be stored: it holds a lone surrogate")
-    else:
-        return
-    try:
-        raise raised from None
-    finally:
-        raised.__context__ = None
+
+    __slots__ = ("_no_right",)
+
+    def __init__(self, no_right: str = _NO_RIGHTS) -> None:
+        self._no_right = no_right
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        if error is None:
+            return
+        if isinstance(error, UnicodeEncodeError):  # it holds the text
+            raised: Exception = ValueError("text that is not valid Unicode can't be stored: it holds a lone surrogate")
+        elif not isinstance(error, driver().Error):
+            return
+        else:
+            no_right = getattr(error, "sqlstate", None) == _NO_RIGHT
+            raised = StoreError(self._no_right) if no_right else failure(error)
+        try:
+            raise raised from None
+        finally:
+            raised.__context__ = None
 
 
 def failure(why: Any) -> Exception:
@@ -143,7 +153,7 @@ def failure(why: Any) -> Exception:
     if isinstance(why, psycopg.DataError):
         return ValueError(f"Postgres can't store this text or number ({_named(why, code)}); text must not hold NUL")
     if code in (_NO_SCHEMA, _NO_TABLE, _NO_FUNCTION):
-        return StoreError("the store's tables are not in this database: run the migrations (store.postgres.migrate)")
+        return StoreError(f"the store's tables are not in this database: {MIGRATE}")
     if code.startswith("28"):
         return StoreError(f"Postgres refuses the login ({_named(why, code)}): check user and password in the DSN")
     if code.startswith(_IS_BUSY) or code == "57014":

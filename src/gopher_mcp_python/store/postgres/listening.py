@@ -59,19 +59,24 @@ class Listener:
         self._stop_write.close()
 
     def _run(self) -> None:
-        pause = _FIRST_PAUSE_S
+        pause, lost = _FIRST_PAUSE_S, False
         with self._stop_read:
             while not self._stopping.is_set():
                 try:
                     with connect(self._dsn, self._limits) as connection:
                         with translated():
                             connection.execute(f"LISTEN {CHANNEL}")
-                        pause = _FIRST_PAUSE_S
+                        if lost:
+                            _logger.info("the store hears notifications again")
+                        pause, lost = _FIRST_PAUSE_S, False
                         self._tried.set()
                         self._heard(None)
                         self._hear(connection)
-                except (StoreError, ValueError) as why:
-                    _logger.warning("the store hears no notifications for now and polls: %s", why)
+                except Exception as why:  # whatever it is: the poll goes on, and this must too
+                    if not lost:
+                        told = str(why) if isinstance(why, StoreError) else type(why).__name__
+                        _logger.warning("the store hears no notifications for now and polls: %s", told)
+                    lost = True
                 finally:
                     self._tried.set()
                 # Replicas that lost their server together must not all come back in the same moment.

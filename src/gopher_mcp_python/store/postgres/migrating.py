@@ -14,7 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
-from .connecting import Limits, connect, translated
+from .connecting import MIGRATE, Limits, connect, translated
 
 if TYPE_CHECKING:
     import psycopg
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["APP_ROLE", "SCHEMA", "Migration", "check_version", "migrate", "migrations"]
 
 SCHEMA = "gopher_mcp"
-APP_ROLE = "gopher_mcp_app"
+APP_ROLE, KEEPER_ROLE = "gopher_mcp_app", "gopher_mcp_keeper"
 OLDEST_SERVER = 150000  # PostgreSQL 15: what `server_version` counts as
 _LOCK = 0x676F7068  # "goph": the advisory lock of whoever migrates this database
 _NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
@@ -97,8 +97,7 @@ def check_version(connection: psycopg.Connection[Any]) -> None:
     missing = _missing(applied, migrations())
     if missing:
         raise StoreError(
-            f"the store's tables are at version {len(applied)} of {len(applied) + len(missing)}: "
-            "run the migrations (store.postgres.migrate) with the owner's login"
+            f"the store's tables are at version {len(applied)} of {len(applied) + len(missing)}: {MIGRATE}"
         )
 
 

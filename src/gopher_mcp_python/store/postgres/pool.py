@@ -80,7 +80,7 @@ class Pool:
 
     def give(self, connection: psycopg.Connection[Any]) -> None:
         """Takes a connection back; one that is broken or in the middle of something is closed."""
-        idle = not connection.closed and connection.info.transaction_status == 0
+        idle = not connection.closed and connection.pgconn.transaction_status == 0
         with self._lock:
             keep = idle and not self._closed and self._pid == os.getpid()
             if keep:

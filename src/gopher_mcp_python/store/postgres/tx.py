@@ -40,6 +40,9 @@ _CREATIONS = (
 _FOR = "SELECT set_config('gopher.caller', %s, true)"
 
 
+_TRANSLATED = translated()
+
+
 class PostgresTx:
     """See `backend.Tx`. In maintenance (no caller) rows come without their sealed parts."""
 
@@ -56,7 +59,7 @@ class PostgresTx:
         return self._now
 
     def insert(self, row: Row) -> None:
-        self._run(_INSERT, [getattr(row, name) for name in COLUMNS])
+        self._do(_INSERT, [getattr(row, name) for name in COLUMNS])
 
     def get(self, id: str) -> Row | None:
         return self._one(_GET, id)
@@ -129,9 +132,7 @@ class PostgresTx:
         names = sorted(columns)
         assigned = ", ".join(f"{name} = %s" for name in names)
         query = f"UPDATE {_ROWS} SET {assigned} WHERE id = %s AND caller = %s"
-        with translated():
-            done = self._connection.execute(query, [*(columns[name] for name in names), id, caller])
-        if done.rowcount != 1:
+        if self._do(query, [*(columns[name] for name in names), id, caller]) != 1:
             raise StoreError("the row that was locked is not there any more")
 
     def _clear(self, id: str, columns: dict[str, Any]) -> None:
@@ -154,10 +155,14 @@ class PostgresTx:
             self._owners.update((row.id, row.caller) for row in found)
         return found
 
+    def _do(self, query: str, values: Sequence[Any]) -> int:
+        """How many rows were written."""
+        with _TRANSLATED:
+            return self._connection.execute(query, values).rowcount
+
     def _run(self, query: str, values: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
-        with translated():
-            cursor = self._connection.execute(query, values)
-            return cursor.fetchall() if cursor.description is not None else []
+        with _TRANSLATED:
+            return self._connection.execute(query, values).fetchall()
 
 
 def _can_be_an_id(text: str) -> bool:
