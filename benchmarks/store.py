@@ -112,7 +112,7 @@ def _listing(few: Any, many: Any) -> tuple[list[float], list[float], list[float]
                 store.create_confirmation("ada", tool="t", arguments={"path": "/tmp/a"}, timeout_s=1800)
         for store in stores * 10:
             assert len(store.pending("ada")) == OPEN
-        times = [[_seconds(lambda store=store: store.pending("ada")) for store in stores] for _ in range(LISTS)]  # type: ignore[misc]
+        times = [[_seconds(lambda store=store: store.pending("ada")) for store in stores] for _ in range(LISTS)]
     return [one for one, _ in times], [other for _, other in times], [other / one for one, other in times]
 
 

@@ -131,7 +131,7 @@ def test_another_callers_row_can_be_neither_locked_nor_changed_nor_forged(
     become(app, eve)
     assert app.execute(f"SELECT FROM gopher_mcp.mcp_elicitations WHERE id = '{asked.id}' FOR UPDATE").fetchall() == []
     changed = app.execute(
-        f"UPDATE gopher_mcp.mcp_elicitations SET status = 'cancelled', ended_at = now() WHERE id = '{asked.id}'"  # type: ignore[call-overload]
+        f"UPDATE gopher_mcp.mcp_elicitations SET status = 'cancelled', ended_at = now() WHERE id = '{asked.id}'"
     )
     assert changed.rowcount == 0
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):

@@ -93,7 +93,7 @@ def test_a_server_that_neither_answers_nor_closes_is_given_up(backend: PostgresB
     with backend.transaction("ada"):
         pass
     (idle,) = backend._pool._idle
-    idle.answer_s = 0.3  # type: ignore[attr-defined]
+    idle.answer_s = 0.3
     server.freeze()
     try:
         with pytest.raises(StoreError, match="does not answer"), backend.transaction("ada"):
@@ -181,14 +181,14 @@ def test_killed_before_each_statement_of_an_answer_and_of_its_use(
     assert min(answering, using, finishing) >= 4  # begin, lock, update, audit, commit
     for number in range(answering):
         id = ask()
-        assert not killing.kill_before(number, lambda id=id: store.respond("ada", id, {"confirmed": True}))  # type: ignore[misc]
+        assert not killing.kill_before(number, lambda id=id: store.respond("ada", id, {"confirmed": True}))
         assert store.confirmation_state("ada", id) == "pending", f"killed before statement {number}"
         assert store.respond("ada", id, {"confirmed": True}).kind == "recorded"
         assert store.confirmation_state("ada", id) == "approved"
     for number in range(using):
         id = ask()
         store.respond("ada", id, {"confirmed": True})
-        use = lambda id=id: store.consume("ada", id, tool="t", arguments={"a": 1})  # type: ignore[misc]  # noqa: E731
+        use = lambda id=id: store.consume("ada", id, tool="t", arguments={"a": 1})  # noqa: E731
         assert not killing.kill_before(number, use)
         assert store.confirmation_state("ada", id) == "approved", f"killed before statement {number}"
         assert [use(), use()] == ["consumed", "unknown"]

@@ -59,15 +59,15 @@ def database() -> Iterator[Database]:
 
 class TestPostgres(StoreSuite):
     @pytest.fixture
-    def place(self, database: Database) -> Iterator[Place]:  # type: ignore[override]
+    def place(self, database: Database) -> Iterator[Place]:
         yield from closing(PostgresPlace(database))
 
     # What these two put into the rows Postgres refuses by itself (test_store_postgres.py); here it is made to take it.
 
-    def test_the_yes_that_counts_is_the_sealed_one(self, place: PostgresPlace, store: Store) -> None:  # type: ignore[override]
+    def test_the_yes_that_counts_is_the_sealed_one(self, place: PostgresPlace, store: Store) -> None:
         place.let_records_change()
         super().test_the_yes_that_counts_is_the_sealed_one(place, store)
 
-    def test_blobs_belong_to_their_row_and_part(self, place: PostgresPlace, store: Store) -> None:  # type: ignore[override]
+    def test_blobs_belong_to_their_row_and_part(self, place: PostgresPlace, store: Store) -> None:
         place.let_records_change()
         super().test_blobs_belong_to_their_row_and_part(store)

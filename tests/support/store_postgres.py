@@ -48,7 +48,7 @@ class Database:
     def all_rows(self, columns: str = "id, status", table: str = "mcp_elicitations") -> list[tuple[Any, ...]]:
         """What is really there, past row-level security."""
         with psycopg.connect(self.superuser) as connection:
-            return connection.execute(f"SELECT {columns} FROM gopher_mcp.{table} ORDER BY 1").fetchall()  # type: ignore[call-overload]
+            return connection.execute(f"SELECT {columns} FROM gopher_mcp.{table} ORDER BY 1").fetchall()
 
     def terminate(self, query: str = "LISTEN%") -> int:
         """Ends the connections whose last statement is like this; how many there were."""

@@ -61,14 +61,16 @@ CREATE INDEX mcp_elicitations_pending_by_caller ON gopher_mcp.mcp_elicitations (
     WHERE status = 'pending';
 CREATE INDEX mcp_elicitations_pending_by_expiry ON gopher_mcp.mcp_elicitations (expires_at)
     WHERE status = 'pending';
-CREATE INDEX mcp_elicitations_by_creation ON gopher_mcp.mcp_elicitations (caller, created_at); -- the rate, a call made again
+-- The rate limit, and a call that is made again.
+CREATE INDEX mcp_elicitations_by_creation ON gopher_mcp.mcp_elicitations (caller, created_at);
 CREATE INDEX mcp_elicitations_to_prune ON gopher_mcp.mcp_elicitations (ended_at)
     WHERE ended_at IS NOT NULL AND (question IS NOT NULL OR response IS NOT NULL);
 
 -- What was recorded stays, whatever the program asks: one end, one answer, one use. A prune may only take away.
 CREATE FUNCTION gopher_mcp.mcp_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION 'what is recorded in % can not be changed', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
+    RAISE EXCEPTION 'what is recorded in % can not be changed', TG_TABLE_NAME
+        USING ERRCODE = 'integrity_constraint_violation';
 END
 $$;
 CREATE TRIGGER mcp_recorded_stays BEFORE UPDATE ON gopher_mcp.mcp_elicitations FOR EACH ROW WHEN (
@@ -85,8 +87,8 @@ CREATE TRIGGER mcp_recorded_stays BEFORE UPDATE ON gopher_mcp.mcp_elicitations F
     OR (OLD.completed_at IS NOT NULL AND NEW.completed_at IS DISTINCT FROM OLD.completed_at)
 ) EXECUTE FUNCTION gopher_mcp.mcp_refuse();
 
--- Every row belongs to a caller, who is named once in a transaction. Without a name nothing is visible. FORCE: the owner
--- is no exception (a superuser is one, so the store refuses to work as a superuser).
+-- Every row belongs to a caller, who is named once in a transaction. Without a name nothing is visible. FORCE: the
+-- owner is no exception (a superuser is one, so the store refuses to work as a superuser).
 ALTER TABLE gopher_mcp.mcp_elicitations ENABLE ROW LEVEL SECURITY;
 ALTER TABLE gopher_mcp.mcp_elicitations FORCE ROW LEVEL SECURITY;
 CREATE POLICY mcp_own_rows ON gopher_mcp.mcp_elicitations FOR ALL TO gopher_mcp_app

@@ -11,9 +11,9 @@ CREATE TRIGGER mcp_audit_only_grows BEFORE UPDATE OR DELETE OR TRUNCATE ON gophe
     FOR EACH STATEMENT EXECUTE FUNCTION gopher_mcp.mcp_refuse();
 
 -- Nobody inserts a link of their own making: this function is the only way, and it takes the text and nothing else.
--- The lock (an arbitrary constant, "goph") is held until the transaction ends, so links are committed in their order; each
--- statement in here sees what was committed before it began, that is, after the lock was had. The caller computes the
--- hash again and compares.
+-- The lock (an arbitrary constant, "goph") is held until the transaction ends, so links are committed in their order;
+-- each statement in here sees what was committed before it began, that is, after the lock was had. The caller computes
+-- the hash again and compares.
 CREATE FUNCTION gopher_mcp.mcp_append_audit(told text, OUT seq bigint, OUT previous text, OUT hash text)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -1,8 +1,9 @@
 -- What works across callers: finding what has expired or is old, and taking payloads away.
 --
 -- Functions, and not a second login or a role to switch to: a role could do whatever its rights allow to every row, at
--- any time, for whoever gets to speak SQL as the application. A function does one thing. These give out no sealed column,
--- lock only rows that are due by this server's clock, and run as a role that can write nothing but NULL into a payload.
+-- any time, for whoever gets to speak SQL as the application. A function does one thing. These give out no sealed
+-- column, lock only rows that are due by this server's clock, and run as a role that can write nothing but NULL into a
+-- payload.
 GRANT SELECT, UPDATE (question, response) ON gopher_mcp.mcp_elicitations TO gopher_mcp_keeper;
 CREATE POLICY mcp_keeper_reads ON gopher_mcp.mcp_elicitations FOR SELECT TO gopher_mcp_keeper USING (true);
 CREATE POLICY mcp_keeper_clears ON gopher_mcp.mcp_elicitations FOR UPDATE TO gopher_mcp_keeper
