@@ -172,6 +172,12 @@ def test_questions_that_are_refused(make: Callable[[], object]) -> None:
         make()
 
 
+def test_a_stored_form_that_can_not_be_read_any_more_can_be_declined() -> None:
+    params = {"requestedSchema": {"type": "array"}}
+    assert set(validate_response("form", params, {"action": "accept", "content": {}})[0]) == {""}
+    assert not validate_response("form", params, {"action": "decline"})[0]
+
+
 def test_a_form_that_can_not_be_read_is_refused_at_once() -> None:
     for schema in (None, {"type": "array"}, {"properties": 7}):
         with pytest.raises(FormSchemaError):

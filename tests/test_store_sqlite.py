@@ -54,7 +54,7 @@ def line(process: subprocess.Popen[str]) -> str:
 
 
 def test_two_processes_answer_the_same_elicitations(store: Store, tmp_path: Path) -> None:
-    ids = [confirm(store).id for _ in range(100)]
+    ids = [confirm(store).id for _ in range(200)]
     (tmp_path / "ids").write_text(json.dumps(ids))
     code = """
 ids = json.load(open(folder + "/ids"))
@@ -73,7 +73,7 @@ store.close()
         assert sorted(kinds) == ["conflict", "recorded"]
         assert store.result("ada", id) == {"confirmed": kinds[0] == "recorded"}
     found = store.verify()
-    assert found.ok and found.records == 200
+    assert found.ok and found.records == 400
 
 
 def test_a_waiter_is_woken_by_another_process(store: Store, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..forms import FormContentError, read_form
+from ..forms import FormContentError, FormSchemaError, read_form
 from ..forms.bounds import is_unsendable
 from .model import ElicitationType
 from .payload import RESPONSE_BYTES, json_text
@@ -160,7 +160,9 @@ def _mcp(mode: str, params: Mapping[str, Any], response: dict[str, Any]) -> tupl
     if not isinstance(content, dict):
         return {"content": "must be a JSON object"}, None
     try:
-        return {}, {"action": "accept", "content": read_form(params["requestedSchema"]).validate(content)}
+        return {}, {"action": "accept", "content": read_form(params.get("requestedSchema", {})).validate(content)}
+    except FormSchemaError as error:  # stored by a version that could read it
+        return {WHOLE: f"this form can only be declined: {error}"}, None
     except FormContentError as error:
         whole = {WHOLE: "; ".join(error.general)} if error.general else {}
         return error.errors | whole or {WHOLE: "the answers do not fit the form"}, None
