@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gopher_mcp_python.store import FileKeys, KeyRing, SealError, StoreError, keys_from_environment, keys_from_keyring
 from gopher_mcp_python.store.keys import KEYS_VARIABLE
+from gopher_mcp_python.store.payload import plain_json
 from gopher_mcp_python.store.sealing import Sealer
 from tests.support.canary import secret
 from tests.support.limited_keyring import LimitedKeyring
+
+_RING = KeyRing.generate()
 
 
 def test_a_ring_is_made_of_keys_and_tells_none() -> None:
@@ -125,6 +130,31 @@ def test_equal_numbers_of_another_kind_are_another_value() -> None:
     macs = {sealer.mac([value]) for value in values}
     assert len(macs) == len(values)
     assert sealer.mac_is_of(sealer.mac([{"a": 1, "b": 2}]), [{"b": 2, "a": 1}])
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(st.text(max_size=5), inside, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+def exactly(value: Any) -> str:
+    """Equal for values that are the same in JSON: names in any order, numbers of the same kind."""
+    if isinstance(value, dict):
+        return f"names {sorted((name, exactly(inner)) for name, inner in value.items())}"
+    return f"list {[exactly(inner) for inner in value]}" if isinstance(value, list) else repr(value)
+
+
+@settings(max_examples=50, deadline=None, database=None)
+@given(_JSON, _JSON)
+def test_any_json_comes_back_and_has_a_hash_of_its_own(one: Any, other: Any) -> None:
+    sealer = Sealer(_RING)
+    assert exactly(sealer.open("el_1", "question", sealer.seal("el_1", "question", one))) == exactly(one)
+    assert exactly(plain_json(one, "it", 100_000)) == exactly(one)
+    assert sealer.mac_is_of(sealer.mac([one]), [plain_json(one, "it", 100_000)])
+    assert (sealer.mac([one]) == sealer.mac([other])) is (exactly(one) == exactly(other))
 
 
 @pytest.mark.parametrize("mac", [None, "", ":", "x", "x:", ":y", "nokey:00", "\ud800:é"])

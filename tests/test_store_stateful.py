@@ -186,5 +186,10 @@ class Machine(RuleBasedStateMachine):
 
 TestStates = Machine.TestCase
 TestStates.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=25,
+    stateful_step_count=30,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
 )
