@@ -34,6 +34,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
 def test_changes_of_ones_own_come_at_once(start: Callable[..., Serving]) -> None:
     serving = start()
     with serving.feed() as mine, serving.feed(serving.other) as theirs:
+        assert serving.request("HEAD", f"{BASE}/events").headers["content-type"].startswith("text/event-stream")
         assert mine.next()["event"] == theirs.next()["event"] == "ready"
         asked = serving.store.create("ada", model.string_input("A secret question"))
         assert json.loads(mine.next()["data"]) == {"id": asked.id, "status": "pending"}

@@ -249,4 +249,7 @@ def test_types() -> None:
         assert check.finish() == claimed
     check = MediaCheck("application/octet-stream")
     check.feed(PNG)
-    assert check.finish() == "image/png", "what says nothing is found out"
+    assert check.finish() == "application/octet-stream"
+    check = MediaCheck("image/jpg")
+    check.feed(b"\xff\xd8\xff\xe0" + bytes(20))
+    assert check.finish() == "image/jpg", "another name of the same, and the one that was asked for"

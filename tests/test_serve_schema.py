@@ -20,25 +20,35 @@ from tests.support import children
 from tests.support.serving import Serving
 from tests.test_serve_api import form, page
 
-# What an answer may be, the elicitation says (its response_schema), not the document: such a 422 is no fault.
+# What an answer may be, the elicitation says (its response_schema), not the document: such a 422 is no fault. Nor is it
+# one that the bytes of a file have to be of its type, and that a large wrong body is refused as large.
 CONFIGURATION = """
+checks.negative_data_rejection.expected-statuses = ["4xx", "5xx"]
+
+[dictionaries]
+texts.values = {texts}
+forms.values = {forms}
+files.values = {files}
+pages.values = {pages}
+
 [[operations]]
 include-operation-id = "respond"
-parameters = {{ "path.id" = {texts} }}
+parameters = {{ "path.id" = {{ dictionary = "texts", probability = 0.8 }} }}
 checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429"]
 
 [[operations]]
 include-operation-id = "check"
-parameters = {{ "path.id" = {forms} }}
+parameters = {{ "path.id" = {{ dictionary = "forms", probability = 0.8 }} }}
 checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429"]
 
 [[operations]]
 include-operation-id = "file"
-parameters = {{ "path.id" = {files} }}
+parameters = {{ "path.id" = {{ dictionary = "files", probability = 0.8 }} }}
+checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "415", "422", "429"]
 
 [[operations]]
 include-operation-id = ["show", "cancel"]
-parameters = {{ "path.id" = {pages} }}
+parameters = {{ "path.id" = {{ dictionary = "pages", probability = 0.8 }} }}
 """
 
 

@@ -86,6 +86,8 @@ class Api:
     async def events(self, request: Request) -> Response:
         """The feed of changes."""
         who = await self._access.admit(request)
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
         last = request.headers.get("last-event-id")
         try:
             subscription = self._feed.subscribe(who.caller, last[:80] if last else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ __all__ = ["create_app"]
 
 _LOG = logging.getLogger("gopher_mcp_python.serve")
 _SWEEP_EVERY = 3600.0  # seconds
+_READY_FOR = 1.0  # seconds for which a store that answered is taken to answer
 
 
 def create_app(
@@ -114,16 +116,20 @@ async def _sweep(uploads: Uploads) -> None:
 
 
 def _health_routes(store: Store) -> list[Route]:
+    asked = {"at": float("-inf")}
+
     async def health(request: Request) -> Response:
         """The process answers."""
         return Json({"status": "ok"})
 
     async def ready(request: Request) -> Response:
-        """The store answers as well."""
-        try:
-            await run_in_threadpool(store.check)
-        except StoreError:
-            raise Problem(503, "the store can't be reached", headers={"retry-after": "5"}) from None
+        """The store answers as well. Anybody may ask, so the store is asked once a second at most."""
+        if time.monotonic() - asked["at"] > _READY_FOR:
+            try:
+                await run_in_threadpool(store.check)
+            except StoreError:
+                raise Problem(503, "the store can't be reached", headers={"retry-after": "5"}) from None
+            asked["at"] = time.monotonic()
         return Json({"status": "ok"})
 
     return [Route("/health", health), Route("/ready", ready)]

@@ -30,7 +30,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"OggS", "audio/ogg"),
     (b"fLaC", "audio/flac"),
 )
-# What the signature can't tell apart: the container's type by its first bytes -> types that a client may say instead.
+# What the signature can't tell apart: formats within a container of another name, and other names of one format.
 _WITHIN_ZIP = frozenset(
     (
         "application/epub+zip",
@@ -43,6 +43,7 @@ _WITHIN_ZIP = frozenset(
         "application/x-zip-compressed",
     )
 )
+_LIKE_MP4 = frozenset(("audio/mp4", "image/avif", "image/heic", "video/quicktime"))
 _SAME = {
     "image/jpg": "image/jpeg",
     "image/x-ms-bmp": "image/bmp",
@@ -67,9 +68,7 @@ def allows(patterns: Iterable[str], media_type: str) -> bool:
     """Whether one of the patterns ("image/png", "image/*", "*/*") takes this type. No patterns take everything."""
     patterns = [pattern.strip().lower() for pattern in patterns]
     main = media_type.partition("/")[0]
-    return not patterns or any(
-        pattern in ("*/*", f"{main}/*") or _plain(pattern) == _plain(media_type) for pattern in patterns
-    )
+    return not patterns or any(pattern in ("*/*", f"{main}/*", media_type) for pattern in patterns)
 
 
 class MediaCheck:
@@ -80,7 +79,7 @@ class MediaCheck:
     """
 
     def __init__(self, claimed: str) -> None:
-        self._claimed = _plain(claimed)
+        self._said, self._claimed = claimed, _plain(claimed)
         self._head = bytearray()
         self._decoder = codecs.getincrementaldecoder("utf-8")() if self._is_text else None
 
@@ -96,24 +95,23 @@ class MediaCheck:
 
     def early(self) -> bool:
         """False as soon as the first bytes tell that it is something else; True while nothing can be said."""
-        return len(self._head) < 16 or self.verdict() is not None
+        return len(self._head) < 16 or self._may_be()
 
     def finish(self) -> str | None:
-        """The media type as found out; None when it is not what the sender says."""
-        if self._decoder is not None and not self._decoded(b"", last=True):
-            return None
-        return self.verdict()
+        """The media type as its sender says it; None when it is another."""
+        whole = self._decoder is None or self._decoded(b"", last=True)
+        return self._said if whole and self._may_be() else None
 
-    def verdict(self) -> str | None:
-        """By the first bytes alone."""
-        found = sniffed(bytes(self._head))
-        if found == "application/zip" and self._claimed in _WITHIN_ZIP:
-            return self._claimed
-        if found == "video/mp4" and self._claimed in ("audio/mp4", "video/quicktime", "image/heic", "image/avif"):
-            return self._claimed
+    def _may_be(self) -> bool:
+        """By the first bytes alone. What is said to be just bytes is."""
+        found, said = sniffed(bytes(self._head)), self._claimed
+        if found == "application/zip" and said in _WITHIN_ZIP:
+            return True
+        if found == "video/mp4" and said in _LIKE_MP4:
+            return True
         if found is not None:
-            return found if found == self._claimed or self._claimed == "application/octet-stream" else None
-        return None if self._claimed in _KNOWN or self._claimed in _WITHIN_ZIP else self._claimed
+            return said in (found, "application/octet-stream")
+        return said not in _KNOWN and said not in _WITHIN_ZIP
 
     def _decoded(self, chunk: bytes, *, last: bool) -> bool:
         """Whether what is said to be text is UTF-8 without NUL."""
