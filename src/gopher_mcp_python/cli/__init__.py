@@ -14,7 +14,7 @@ from importlib import import_module
 
 from .failures import EXIT_FAILED, EXIT_INTERRUPTED, UsageError, explain
 
-_COMMANDS = ("run", "logout", "doctor", "demo", "serve", "token", "gateway")
+_COMMANDS = ("run", "logout", "doctor", "demo", "serve", "token", "gateway", "audit")
 
 _EPILOG = """\
 exit codes: 0 done, 1 failed, 2 wrong command line, 130 ended with Ctrl-C

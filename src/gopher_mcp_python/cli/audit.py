@@ -1,0 +1,69 @@
+"""`gopher-mcp audit`: whether a store's audit is whole, by itself and by an anchor elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .failures import EXIT_FAILED, EXIT_OK, UsageError
+
+if TYPE_CHECKING:
+    from ..store.anchors import Anchor
+    from ..store.backend import Backend
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `audit` to the command line."""
+    parser = commands.add_parser(
+        "audit",
+        help="verify that the audit of a store is whole",
+        description="Looks at every record of a store's audit, says which were changed, removed or added, and fails "
+        "then. That the last ones were cut off only an anchor shows: a place elsewhere that remembers the end.",
+    )
+    parser.add_argument("--store", required=True, metavar="STORE", help="sqlite:PATH or postgresql://USER@HOST/DATABASE")
+    parser.add_argument("--anchor", metavar="FILE|URL", help="where the end of the audit is remembered")
+    parser.add_argument("--write", action="store_true", help="when it is whole, remember its end at the anchor")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify, and say what was found."""
+    from ..store import chores
+
+    anchor, backend = _anchor(args), _opened(args.store)
+    try:
+        found = chores.verify(backend, anchor)
+    finally:
+        backend.close()
+    print(f"{found.records} records" + (f", the last is {found.head.seq} {found.head.hash}" if found.head else ""))
+    for fault in found.faults:
+        print(f"  {fault}")
+    if not found.ok:
+        print("the audit is not whole")
+        return EXIT_FAILED
+    print("the audit is whole" + (f", and anchored up to record {found.anchored}" if anchor is not None else ""))
+    if args.write and anchor is not None and found.head is not None and found.head.seq > found.anchored:
+        anchor.write(found.head)
+        print(f"the anchor remembers record {found.head.seq} now")
+    return EXIT_OK
+
+
+def _anchor(args: argparse.Namespace) -> Anchor | None:
+    from ..store.anchors import FileAnchor, UrlAnchor
+
+    if args.anchor is None:
+        if args.write:
+            raise UsageError("--write needs --anchor: the place to write to")
+        return None
+    return UrlAnchor(args.anchor) if "://" in args.anchor else FileAnchor(Path(args.anchor).expanduser())
+
+
+def _opened(spec: str) -> Backend:
+    from ..serve.opening import _backend
+
+    kind, _, rest = spec.partition(":")
+    if kind == "memory":
+        raise UsageError("--store memory has no audit that others could look at")
+    if kind == "sqlite" and not Path(rest.removeprefix("//")).expanduser().is_file():
+        raise UsageError("--store names a file that is not there")  # it would be made
+    return _backend(spec)
