@@ -258,6 +258,22 @@ def test_an_approval_is_used_once(store: Store, app: psycopg.Connection[Any], ad
     app.rollback()
 
 
+def test_the_statements_ask_for_the_caller_too(store: Store, database: Database, ada: str, eve: str) -> None:
+    """Where row-level security binds nobody, as here, the other lock holds alone."""
+    asked = store.create_confirmation(ada, tool="t", arguments={})
+    with closing(PostgresBackend(database.superuser)) as backend:
+        backend._pool._prepare = lambda connection: None
+        with backend.transaction(eve) as tx:
+            past = tx.now() - timedelta(1)
+            assert tx.get(asked.id) is None and tx.lock(asked.id) is None
+            assert not tx.pending(10, None) and not tx.pending(10, (past, ""))
+            assert not tx.creations(past, tx.now(), 10) and not tx.bound("t", past, 10)
+            with pytest.raises(StoreError, match="not there"):
+                tx.update(asked.id, retries=1)
+        with backend.transaction(ada) as tx:
+            assert tx.get(asked.id) and tx.pending(10, (past, "")) and tx.bound("t", past, 10)
+
+
 # ---- Maintenance ----------------------------------------------------------------------------------------------------
 
 
@@ -475,7 +491,13 @@ def test_a_missing_driver_is_named_on_first_use_and_not_before() -> None:
         "except Exception as why: print(type(why).__name__, why)"
     )
     told = children.python(code).check().out
-    assert told.startswith("StoreError ") and 'pip install "gopher-mcp-python[postgres]"' in told
+    assert told.startswith("StoreError ") and 'pip install -U "gopher-mcp-python[postgres]"' in told
+    old = children.python(
+        code.replace("sys.modules['psycopg'] = None", "import psycopg; psycopg.__version__ = '3.2.9'")
+    )
+    assert old.check().out.startswith(
+        "StoreError psycopg 3.2.9 can't give up on a server that is stuck: pip install -U"
+    )
 
 
 def test_a_login_without_the_role_is_told_so(database: Database) -> None:
@@ -513,6 +535,8 @@ def test_a_connection_is_used_again_and_never_with_anothers_name(database: Datab
             raise KeyError("the transaction fails")
         with backend.transaction(eve) as tx:
             seen += tx._run(pid)
+        (idle,) = backend._pool._idle
+        assert idle.execute("SELECT current_setting('gopher.caller', true)").fetchone() == ("",)
     assert len({number for number, _ in seen}) == 1
     assert [name for _, name in seen] == [ada, "", eve, eve]
 

@@ -25,6 +25,8 @@ __all__ = ["Limits", "connect", "driver", "failure", "translated"]
 _NO_RIGHT, _NO_SCHEMA, _NO_TABLE, _NO_FUNCTION = "42501", "3F000", "42P01", "42883"
 _UNREACHABLE = ("08", "53", "57", "58")  # connection, resources, operator's intervention (shutdown), system
 _IS_BUSY = ("40", "55")  # serialisation and deadlock; a lock that could not be had
+_INSTALL = 'pip install -U "gopher-mcp-python[postgres]"'
+_OLDEST = (3, 2, 12)  # before, its waiting in C did not return before the socket was ready
 MIGRATE = "run python -m gopher_mcp_python.store.postgres DSN, with the owner's login"
 _NO_RIGHTS = "Postgres refuses: give the login of the store the role gopher_mcp_app, and only that one"
 _PUT_RIGHT = "; check that the server runs, and address, user and password in the DSN"
@@ -50,14 +52,15 @@ class Limits:
         return " ".join(f"-c {name}={int(seconds * 1000)}" for name, seconds in settings.items()) + " -c timezone=UTC"
 
 
+@functools.cache
 def driver() -> Any:
-    """The module `psycopg`. Raises StoreError that names the extra when it is not installed."""
+    """The module `psycopg`. Raises StoreError that names the extra when it is missing or too old."""
     try:
         import psycopg
     except ImportError as why:
-        raise StoreError(
-            f'the Postgres store needs an extra: pip install "gopher-mcp-python[postgres]" ({type(why).__name__})'
-        ) from None
+        raise StoreError(f"the Postgres store needs an extra: {_INSTALL} ({type(why).__name__})") from None
+    if tuple(map(int, re.findall(r"\d+", psycopg.__version__)[:3])) < _OLDEST:
+        raise StoreError(f"psycopg {psycopg.__version__} can't give up on a server that is stuck: {_INSTALL}")
     return psycopg
 
 
