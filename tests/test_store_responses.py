@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -170,6 +171,14 @@ def test_requests_are_kept_as_they_came() -> None:
 def test_questions_that_are_refused(make: Callable[[], object]) -> None:
     with pytest.raises(ValueError):
         make()
+
+
+def test_names_of_fields_that_nobody_asked_for_can_be_sent_back() -> None:
+    params = {"requestedSchema": {"properties": {"n": {"type": "integer"}}, "additionalProperties": False}}
+    for name in ("\ud800", "x" * 10_000, "\x1b[2J\u202e", "ü"):
+        for kind, answer in (("form", {"action": "accept", "content": {name: 1}}), ("confirmation", {name: 1})):
+            found = validate_response(kind, params, answer)[0]
+            assert found and len(json.dumps(found, ensure_ascii=False).encode()) < 3_000
 
 
 def test_a_stored_form_that_can_not_be_read_any_more_can_be_declined() -> None:

@@ -204,6 +204,19 @@ def test_a_store_that_is_busy_says_so(store: Store, tmp_path: Path) -> None:
         impatient.close()
 
 
+def test_closing_leaves_no_thread_and_no_open_file(tmp_path: Path) -> None:
+    store = Store(SqliteBackend(tmp_path / "store.db"), FileKeys(tmp_path / "keys"), rate=None)
+    ours = {"gopher-mcp-store", "gopher-mcp-sqlite-watch"}
+    store.subscribe(lambda change: None)
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(lambda _: store.pending("ada"), range(50)))
+    assert ours <= {thread.name for thread in threading.enumerate()}
+    store.close()
+    assert not ours & {thread.name for thread in threading.enumerate()}
+    if sys.platform == "linux":
+        assert not [file for file in map(os.path.realpath, Path("/proc/self/fd").iterdir()) if str(tmp_path) in file]
+
+
 def test_many_open_a_new_file_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         backends = list(pool.map(lambda _: SqliteBackend(tmp_path / "store.db"), range(8)))

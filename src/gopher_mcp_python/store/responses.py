@@ -80,8 +80,13 @@ def _label(kind: ElicitationType | str) -> str:
 
 
 def _unknown(response: dict[str, Any], members: tuple[str, ...]) -> list[str]:
-    """Names that are none of this answer's; a stranger's text, so shortened, and few."""
-    return [name[:80].encode("ascii", "backslashreplace").decode() for name in response if name not in members][:20]
+    """Names that are none of this answer's, and few of them."""
+    return [_shown(name) for name in response if name not in members][:20]
+
+
+def _shown(name: str) -> str:
+    """A name that nobody asked for: a stranger's text, so shortened, and in ASCII."""
+    return name[:80].encode("ascii", "backslashreplace").decode()
 
 
 # ---- The five types -------------------------------------------------------------------------------------------------
@@ -159,13 +164,17 @@ def _mcp(mode: str, params: Mapping[str, Any], response: dict[str, Any]) -> tupl
     content = response.get("content", {})
     if not isinstance(content, dict):
         return {"content": "must be a JSON object"}, None
+    asked: Mapping[str, Any] = {}
     try:
-        return {}, {"action": "accept", "content": read_form(params.get("requestedSchema", {})).validate(content)}
+        form = read_form(params.get("requestedSchema", {}))
+        asked = form.by_name
+        return {}, {"action": "accept", "content": form.validate(content)}
     except FormSchemaError as error:  # stored by a version that could read it
         return {WHOLE: f"this form can only be declined: {error}"}, None
     except FormContentError as error:
         whole = {WHOLE: "; ".join(error.general)} if error.general else {}
-        return error.errors | whole or {WHOLE: "the answers do not fit the form"}, None
+        named = {name if name in asked else _shown(name): text for name, text in error.errors.items()}
+        return named | whole or {WHOLE: "the answers do not fit the form"}, None
 
 
 # ---- Schemas --------------------------------------------------------------------------------------------------------

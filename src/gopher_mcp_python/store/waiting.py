@@ -145,7 +145,9 @@ class Waiters:
                     due = tx.due(ids[start : start + 1000])
                 for id in due:
                     self._wake(id)
-        except StoreError:
+        except Exception as error:
+            if not isinstance(error, StoreError):
+                log_failure(_log, "looking for ended elicitations failed", error)
             self._wake(None)
 
     def _publish(self, id: str | None) -> None:
@@ -154,7 +156,7 @@ class Waiters:
             try:
                 with self._backend.transaction(None, write=False) as tx:
                     row = tx.get(id)
-            except StoreError:
+            except Exception:
                 row = None  # nobody knows what became of it: everybody looks again
             change = change if row is None else _change(row)
         with self._lock:
