@@ -2,7 +2,7 @@
 
 Write-ahead log with full sync: what was acknowledged survives a killed process and a power cut. Writers take turns
 (BEGIN IMMEDIATE); readers wait for nobody. SQLite has no notifications, so that a process learns of another's commits
-by looking at `PRAGMA data_version` 20 times a second, while somebody listens.
+by looking at `PRAGMA data_version` 50 times a second, while somebody listens.
 
 Any library from SQLite 3.8 of 2013 on will do: a native agent library may bring an old one.
 """

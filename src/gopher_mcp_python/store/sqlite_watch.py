@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["SqliteWatch"]
 
 _log = logging.getLogger("gopher_mcp_python.store")
-_PULSE_S = 0.05
+_PULSE_S = 0.02
 _AFTER_FAILURE_S = 1.0
 _MOST = 1_000  # changes that are told one by one
 
