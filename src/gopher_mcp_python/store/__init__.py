@@ -12,6 +12,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..handlers.store import StoreElicitationHandler
     from .aio import AsyncStore
     from .anchors import FileAnchor, UrlAnchor
     from .audit import Verification
@@ -60,6 +61,7 @@ __all__ = [
     "SealError",
     "SqliteBackend",
     "Store",
+    "StoreElicitationHandler",
     "StoreError",
     "StoredElicitation",
     "UrlAnchor",
@@ -78,6 +80,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    ".handlers.store": ("StoreElicitationHandler",),
     "aio": ("AsyncStore",),
     "anchors": ("FileAnchor", "UrlAnchor"),
     "audit": ("Verification",),
@@ -104,7 +107,7 @@ def __getattr__(name: str) -> object:
     module = _HOME_OF.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
+    value = getattr(import_module(f".{module}", __name__), name)
     globals()[name] = value
     return value
 
