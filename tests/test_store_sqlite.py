@@ -21,7 +21,7 @@ from gopher_mcp_python.store import FileKeys, SqliteBackend, Store, StoreError, 
 from tests.support.canary import secret
 from tests.support.children import ROOT, environment, python
 from tests.support.store_places import SqlitePlace
-from tests.support.store_suite import CALL, WIDE, confirm, events
+from tests.support.store_suite import CALL, WIDE, confirm, events, waiting
 
 OPEN = """
 import json, os, sys
@@ -79,11 +79,9 @@ store.close()
 def test_a_waiter_is_woken_by_another_process(store: Store, tmp_path: Path) -> None:
     asked = confirm(store)
     store._waiters._look = lambda ids: None  # type: ignore[method-assign]  # only what the watch finds counts
-    looked, heard = threading.Event(), threading.Event()
+    heard = threading.Event()
     end = store.subscribe(lambda change: heard.set() if change.status == "responded" else None)
-    with ThreadPoolExecutor(1) as pool:
-        waiter = pool.submit(store.wait, "ada", asked.id, still_wanted=lambda: looked.set() or True)  # type: ignore[func-returns-value]
-        assert looked.wait(WIDE)
+    with waiting(store, asked.id) as (waiter,):
         python(OPEN + 'store.respond("ada", sys.argv[2], {"confirmed": True})', str(tmp_path), asked.id).check()
         assert waiter.result(WIDE).confirmed is True
     assert heard.wait(WIDE)
@@ -101,7 +99,9 @@ while True:
     child = start(code, tmp_path)
     acknowledged = [line(child) for _ in range(20)]
     child.kill()
-    acknowledged += child.communicate(timeout=WIDE)[0].split()
+    assert child.stdout is not None
+    acknowledged += child.stdout.read().split()  # communicate() would leave out what was read ahead
+    child.communicate(timeout=WIDE)
     assert child.returncode == -signal.SIGKILL
     with store._backend.transaction(None, write=False) as tx:
         told = [json.loads(row.text) for row in tx.audit_rows(0, 100_000)]

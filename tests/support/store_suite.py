@@ -12,8 +12,11 @@ import json
 import logging
 import threading
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +71,27 @@ def events(store: Store, id: str | None = None) -> list[str]:
     with store._backend.transaction(None, write=False) as tx:
         told = [json.loads(row.text) for row in tx.audit_rows(0, 100_000)]
     return [one["event"] for one in told if id is None or one.get("elicitation") == id]
+
+
+@contextmanager
+def waiting(store: Store, *ids: str) -> Iterator[list[Future[StoredElicitation]]]:
+    """Waits for ada's elicitations on threads, which have looked once when this goes on; gives up at the end."""
+    over, looked = threading.Event(), [threading.Event() for _ in ids]
+
+    def wanted(event: threading.Event) -> bool:
+        event.set()
+        return not over.is_set()
+
+    with ThreadPoolExecutor(len(ids)) as pool:
+        futures = [
+            pool.submit(store.wait, "ada", id, still_wanted=partial(wanted, event))
+            for id, event in zip(ids, looked, strict=True)
+        ]
+        try:
+            assert all(event.wait(WIDE) for event in looked)
+            yield futures
+        finally:
+            over.set()
 
 
 class StoreSuite:
@@ -411,7 +435,11 @@ class StoreSuite:
         with pytest.raises(RateLimited, match="try again in") as caught:
             confirm(place.open(rate=(3, 10)))
         assert 1 <= caught.value.retry_after_s <= 10
-        place.pass_time(10.5)
+        place.pass_time(-5)
+        with pytest.raises(RateLimited) as caught:
+            confirm(store)  # the clock was set back: nobody gains by that
+        assert 10 < caught.value.retry_after_s <= 15
+        place.pass_time(15.5)
         confirm(store)
         place.pass_time(-100_000)
         confirm(store), confirm(store)
@@ -503,15 +531,7 @@ class StoreSuite:
     def test_a_waiter_wakes_at_every_end(self, place: Place, end: str) -> None:
         here, elsewhere = place.open(), place.open()
         asked = confirm(here)
-        looked = threading.Event()
-
-        def wanted() -> bool:
-            looked.set()
-            return True
-
-        with ThreadPoolExecutor(1) as pool:
-            waiter = pool.submit(here.wait, "ada", asked.id, timeout_s=WIDE, still_wanted=wanted)
-            assert looked.wait(WIDE)
+        with waiting(here, asked.id) as (waiter,):
             if end == "respond":
                 elsewhere.respond("ada", asked.id, {"confirmed": True})
             elif end == "cancel":
@@ -529,11 +549,11 @@ class StoreSuite:
         """Behind the notifications is a look at the rows, also at those whose time is up."""
         store = place.open()
         store._waiters._changes = lambda id: None  # type: ignore[method-assign]  # every notification is lost
-        asked, late = confirm(store), confirm(store, timeout_s=1)
-        with ThreadPoolExecutor(2) as pool:
-            waiters = [pool.submit(store.wait, "ada", one.id, timeout_s=WIDE) for one in (asked, late)]
+        asked, late = confirm(store), confirm(store)
+        with waiting(store, asked.id, late.id) as waiters:
             place.open().respond("ada", asked.id, {"confirmed": True})
             assert waiters[0].result(WIDE).confirmed is True
+            place.pass_time(301)
             assert waiters[1].result(WIDE).status == "expired"
 
     def test_a_clock_that_was_set_back_prolongs_no_wait(self, place: Place, store: Store) -> None:
@@ -551,11 +571,7 @@ class StoreSuite:
         assert not store._waiters._wakers
 
     def test_closing_ends_waits_with_an_error(self, store: Store) -> None:
-        asked = confirm(store)
-        looked = threading.Event()
-        with ThreadPoolExecutor(1) as pool:
-            waiter = pool.submit(store.wait, "ada", asked.id, still_wanted=lambda: looked.set() or True)  # type: ignore[func-returns-value]
-            assert looked.wait(WIDE)
+        with waiting(store, confirm(store).id) as (waiter,):
             store.close()
             with pytest.raises(StoreError, match="closed"):
                 waiter.result(WIDE)
