@@ -321,6 +321,50 @@ def test_a_server_that_was_restarted(modern: bool) -> None:
     assert len(house.vault.runs) == 2
 
 
+def test_a_server_that_stopped_before_the_call_costs_no_approval() -> None:
+    house = OverHttp()
+    try:
+
+        async def body() -> None:
+            async with house.client() as client:
+                held = await client.call_tool("erase", {})
+                house.store.respond("local", id_of(held), {"confirmed": True})
+                port = int(house.behind.base.rpartition(":")[2])
+                await asyncio.to_thread(house.behind.close)
+                for _ in range(2):
+                    with pytest.raises(MCPError, match="can't reach vault"):
+                        await client.call_tool("erase", {})
+                house.behind = await asyncio.to_thread(house.vault_at, port)
+                assert text_of(await client.call_tool("erase", {})) == "erase done"
+
+        run(body())
+    finally:
+        house.close()
+    assert len(house.vault.runs) == 1
+
+
+def test_a_server_that_ends_in_the_middle_leaves_it_unknown() -> None:
+    house = OverHttp()
+    try:
+
+        async def body() -> None:
+            async with house.client() as client:
+                arguments = {"wait": "never"}
+                held = await client.call_tool("erase", arguments)
+                house.store.respond("local", id_of(held), {"confirmed": True})
+                calling = asyncio.ensure_future(client.call_tool("erase", arguments))
+                while not house.vault.runs:
+                    await asyncio.sleep(0.005)
+                await asyncio.to_thread(house.restart_vault)
+                assert status_of(await calling) == "unknown"
+                assert status_of(await client.call_tool("erase", arguments)) == "unknown"
+
+        run(body())
+    finally:
+        house.close()
+    assert len(house.vault.runs) == 1
+
+
 def test_a_server_that_is_down_is_named_and_costs_no_approval() -> None:
     port = closed_port()
     store = memory_store()

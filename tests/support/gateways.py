@@ -331,7 +331,10 @@ class OverHttp:
         """The server is there again, at the same address, and knows no session of before."""
         port = int(self.behind.base.rpartition(":")[2])
         self.behind.close()
-        self.behind = Hosted(self.vault.sdk.streamable_http_app(), "vault", port)
+        self.behind = self.vault_at(port)
+
+    def vault_at(self, port: int) -> Hosted:
+        return Hosted(self.vault.sdk.streamable_http_app(), "vault", port)
 
     def close(self) -> None:
         self.front.close()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+import httpx2
 from mcp.shared.exceptions import MCPError
 
 from ..errors import ConnectionError
@@ -16,17 +17,27 @@ from ..toolset.explain import explain
 from ..toolset.record import Record, under_way
 from ..toolset.session import MAX_PAGES, Protocol, _may_be_modern
 from .channel import Channel, Client, Passage
-from .session import Notice, UpstreamSession
+from .session import NOT_OPEN, Notice, UpstreamSession
 from .upstream import Upstream
 
-__all__ = ["Link", "Lost"]
+__all__ = ["Link", "Lost", "NotBegun"]
 
 # Seconds that connecting to a server may take.
 CONNECT_SECONDS = 15.0
+# What the SDK's transport says of a stream that ended, and of a failure without a JSON-RPC error in it.
+_CLOSED = "Connection closed"
+_BROKEN = ("SSE stream ", _CLOSED)
+_NO_BODY = "Server returned an error response"
+# All that a server may tell of by itself; asked for where it does so on request only.
+_CHANGES = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
 
 
 class Lost(MCPError):
     """The connection ended while a request was under way: whether it was carried out is not known."""
+
+
+class NotBegun(MCPError):
+    """The request did not reach the server."""
 
 
 class Link:
@@ -50,6 +61,7 @@ class Link:
         self._kept: dict[tuple[str, str], Mapping[str, Any]] = {}  # what a session that replaces one is told again
         self._listing: asyncio.Task[dict[str, dict[str, Any]]] | None = None
         self._next: asyncio.Task[dict[str, dict[str, Any]]] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     # ---- life ------------------------------------------------------------------------------------------------------
 
@@ -96,12 +108,19 @@ class Link:
         for (method, _), params in list(self._kept.items()):
             with suppress(MCPError):
                 await session.ask(method, params)
+        if session.modern and not self._client.modern:
+            self._watching = asyncio.ensure_future(self._watch(session))
         return session
+
+    async def _watch(self, session: UpstreamSession) -> None:
+        """Has a server of 2026-07-28 tell of changes, for a client whose connection they come on by themselves."""
+        with suppress(MCPError):
+            await session.ask("subscriptions/listen", {"notifications": _CHANGES})
 
     async def close(self) -> None:
         """Ends the session. Idempotent."""
         self._closed = True
-        for task in (self._listing, self._next):
+        for task in (self._listing, self._next, self._watching):
             if task is not None:
                 task.cancel()
         if self._session is not None:
@@ -127,19 +146,26 @@ class Link:
                 return await session.ask(method, params, passage, headers)
             except MCPError as error:
                 if not _forgotten(record, session):
-                    raise await self._told_better(error, session, method) from None
+                    raise await self._told_better(error, session, method, record) from None
             await session.close(forgotten=True)
             record.http_status = None
             session = await self.session()
             try:
                 return await session.ask(method, params, passage, headers)
             except MCPError as error:
-                raise await self._told_better(error, session, method) from None
+                raise await self._told_better(error, session, method, record) from None
 
-    async def _told_better(self, error: MCPError, session: UpstreamSession, method: str) -> MCPError:
-        if error.error.code != CONNECTION_CLOSED or session.alive:
+    async def _told_better(self, error: MCPError, session: UpstreamSession, method: str, record: Record) -> MCPError:
+        """The server's own error as it came; what the transport made of a broken connection, by what it means."""
+        if error.error.code == CONNECTION_CLOSED and error.error.message == _CLOSED:
+            session.lost()
+            await session.wait_ended()
+            if isinstance(session.failure, httpx2.ConnectError):
+                return NotBegun(INTERNAL_ERROR, f"the gateway can't reach {self.upstream.name}: nothing was sent")
+        if error.error.message == NOT_OPEN:  # it ended between two steps of this very request
+            return NotBegun(INTERNAL_ERROR, f"the connection to {self.upstream.name} ended: nothing was sent")
+        if not _is_broken(error, record):
             return error
-        await session.wait_ended()
         return Lost(
             CONNECTION_CLOSED,
             f"the connection to {self.upstream.name} ended while {method} was under way: whether it was carried out is "
@@ -159,7 +185,14 @@ class Link:
             await self._session.tell(method, params)
 
     async def pages(self, method: str, key: str) -> list[dict[str, Any]]:
-        """All that a listing method lists, as it came. A server that has no such things has none."""
+        """All that a listing method lists, as it came. A server that has no such things has none. A list does no harm,
+        so one that was lost is asked for again."""
+        try:
+            return await self._pages(method, key)
+        except (Lost, NotBegun):
+            return await self._pages(method, key)
+
+    async def _pages(self, method: str, key: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         seen: set[str] = set()
         params: dict[str, Any] = {}
@@ -194,6 +227,14 @@ class Link:
     async def _list_tools(self) -> dict[str, dict[str, Any]]:
         with under_way(Record(what="tools/list")):
             return {str(tool.get("name")): tool for tool in await self.pages("tools/list", "tools")}
+
+
+def _is_broken(error: MCPError, record: Record) -> bool:
+    """Whether an error is the transport's word for an answer that never came."""
+    message = error.error.message
+    if error.error.code == CONNECTION_CLOSED:
+        return message.startswith(_BROKEN)
+    return message == _NO_BODY and (record.http_status or 0) >= 500 and record.http_error is None
 
 
 def _may_speak_another(refused: Exception) -> bool:

@@ -39,7 +39,10 @@ __all__ = ["UpstreamSession"]
 ENVELOPE = (PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY)
 # What a server may ask of a client, and the capability that the client has to declare for it.
 ASKED = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
+# The dispatcher takes back a question of the server's own; a subscription is the gateway's.
+_NOT_PASSED = ("notifications/cancelled", "notifications/subscriptions/acknowledged")
 DISCOVER_SECONDS = 10.0
+NOT_OPEN = "the session is not open"
 Notice = Callable[[str, Any], Awaitable[None]]
 
 
@@ -156,7 +159,7 @@ class UpstreamSession(Session):
         """Makes a request. Cancelled, it takes the request back. Raises MCPError: the server's own error, or that the
         connection ended."""
         if self._dispatcher is None or self._closing.is_set():
-            raise MCPError(CONNECTION_CLOSED, "the session is not open")
+            raise MCPError(CONNECTION_CLOSED, NOT_OPEN)
         sent = self._stamped(params)
         options: CallOptions = {"headers": {**self._headers(method, sent), **(headers or {})}}
         if passage is None:
@@ -235,7 +238,7 @@ class UpstreamSession(Session):
             passage = self._by_token.get(params.get("progressToken"))
             if passage is None:
                 return
-        if method == "notifications/cancelled":  # of a question of its own, which the dispatcher takes back
+        if method in _NOT_PASSED:
             return
         if passage is not None and not method.endswith("/list_changed"):
             passage.tell(method, params)

@@ -12,7 +12,7 @@ from ..toolset.errors import INVALID_PARAMS, URL_ELICITATION_REQUIRED
 from .approvals import Approvals
 from .held import META_KEY, UNKNOWN_BEFORE, HeldCall, Pending, held, refused, told, unavailable, unsuitable
 from .inbound import Inbound
-from .link import Link, Lost
+from .link import Link, Lost, NotBegun
 from .rounds import input_required
 from .rules import Rules, Verdict
 
@@ -153,7 +153,7 @@ class ToolCalls:
         except Lost:
             return self._result(inbound, refused(call, "unknown"))
         except MCPError as error:
-            if error.error.code == URL_ELICITATION_REQUIRED:
+            if isinstance(error, NotBegun) or error.error.code == URL_ELICITATION_REQUIRED:
                 self._approvals.keep(id)
             else:
                 await self._approvals.complete(call, id)

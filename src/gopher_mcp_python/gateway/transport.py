@@ -15,11 +15,23 @@ import anyio
 import httpx2
 
 from ..sdk_import import load
-from ..toolset.connection import MAX_EVENT_BYTES, Connection, Farewell, HttpConnection, http_client
+from ..toolset.connection import (
+    HTTP_TIMEOUT_SECONDS,
+    MAX_EVENT_BYTES,
+    Connection,
+    Farewell,
+    HttpConnection,
+    _limit_receipt,
+    _note_status,
+)
 from ..toolset.connection import open_transport as open_any
+from ..toolset.tls import shared_context
 
 __all__ = ["open_transport"]
 
+# Seconds for which an idle connection is used again. Servers close idle ones after 5 at the earliest (uvicorn, Node); of
+# a request that meets the close nobody knows whether it was carried out.
+IDLE_SECONDS = 2.0
 # Seconds that the end of a response may take to come after its last message, and what may still come, in bytes.
 END_SECONDS = 0.1
 MAX_REST = 4096
@@ -35,12 +47,24 @@ async def open_transport(connection: Connection, farewell: Farewell) -> AsyncIte
     load("mcp.client.streamable_http")
     from mcp.client.streamable_http import streamable_http_client
 
-    async with http_client(connection, farewell.note, _read_to_the_end) as client:
+    async with _http_client(connection, farewell) as client:
         async with streamable_http_client(
             connection.url, http_client=client, terminate_on_close=False, max_sse_event_size=MAX_EVENT_BYTES
         ) as streams:
             yield streams
         await farewell.say(client, connection.url)
+
+
+def _http_client(connection: HttpConnection, farewell: Farewell) -> httpx2.AsyncClient:
+    """As the toolset's, with connections that are used again."""
+    return httpx2.AsyncClient(
+        headers=[(name.encode(), value.encode()) for name, value in connection.headers.items()],
+        auth=connection.auth,
+        verify=shared_context(),
+        timeout=httpx2.Timeout(HTTP_TIMEOUT_SECONDS, read=None),
+        limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
+        event_hooks={"request": [_limit_receipt], "response": [_note_status, farewell.note, _read_to_the_end]},
+    )
 
 
 async def _read_to_the_end(response: httpx2.Response) -> None:
