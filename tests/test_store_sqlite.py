@@ -76,16 +76,22 @@ store.close()
     assert found.ok and found.records == 400
 
 
-def test_a_waiter_is_woken_by_another_process(store: Store, tmp_path: Path) -> None:
-    asked = confirm(store)
+def test_waiters_are_woken_by_another_process(store: Store, tmp_path: Path) -> None:
+    asked = [confirm(store).id for _ in range(3)]
     store._waiters._look = lambda ids: None  # type: ignore[method-assign]  # only what the watch finds counts
     heard = threading.Event()
     end = store.subscribe(lambda change: heard.set() if change.status == "responded" else None)
-    with waiting(store, asked.id) as (waiter,):
-        python(OPEN + 'store.respond("ada", sys.argv[2], {"confirmed": True})', str(tmp_path), asked.id).check()
-        assert waiter.result(WIDE).confirmed is True
+    child = start('for id in sys.stdin: store.respond("ada", id.strip(), {"confirmed": True})', tmp_path)
+    assert child.stdin is not None
+    with waiting(store, *asked) as waiters:
+        for id, waiter in zip(asked, waiters, strict=True):
+            child.stdin.write(f"{id}\n")
+            child.stdin.flush()
+            assert waiter.result(WIDE).confirmed is True
     assert heard.wait(WIDE)
     end()
+    child.communicate(timeout=WIDE)
+    assert child.returncode == 0
 
 
 def test_a_process_killed_between_answers_loses_none_it_acknowledged(store: Store, tmp_path: Path) -> None:
