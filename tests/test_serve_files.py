@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("uvicorn")
 
+from gopher_mcp_python.serve import uploads as uploads_module
 from gopher_mcp_python.serve.media import MediaCheck, allows, is_media_type
 from gopher_mcp_python.serve.uploads import QuotaExceeded, Uploads, plain_name
 from gopher_mcp_python.store import model
@@ -99,7 +100,7 @@ def test_files_that_are_not_what_is_said(serving: Serving) -> None:
         ("image/png", b"<script>alert(1)</script>" * 10), ("image/png", b"GIF89a" + bytes(50)),
         ("text/plain", b"MZ\x90\x00\x03\x00"), ("text/plain", b"\xff\xfe\x00\x01" * 9), ("text/csv", PNG),
         ("application/pdf", b"PK\x03\x04" + bytes(50)), ("application/zip", b"%PDF-1.7" + bytes(50)),
-        ("image/jpeg", b"\xff\xd8"), ("text/plain", "\u00e4".encode()[:1]),
+        ("image/jpeg", b"\xff\xd8"), ("text/plain", "\u00e4".encode()[:1]), ("text/plain", b"a\0b"),
     ]  # fmt: skip
     for kind, data in cases:
         refused = serving.send_file(ask(serving), data, kind)
@@ -185,6 +186,17 @@ def test_too_many_at_once(tmp_path: Path) -> None:
     for one in coming:
         one.abort()
     uploads.begin("ada", "el", name="x", media_type="text/plain", limit=10).abort()
+
+
+def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads_module, "MAX_FILES", 2)
+    uploads = Uploads(tmp_path / "up")
+    for _ in range(2):
+        incoming = uploads.begin("ada", "el", name="x", media_type="text/plain", limit=10)
+        incoming.write(b"text")
+        incoming.finish()
+    with pytest.raises(QuotaExceeded):
+        uploads.begin("ada", "el", name="x", media_type="text/plain", limit=10)
 
 
 def test_what_is_old_is_swept_away(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def _command() -> str:
     return found
 
 
-def _run(serving: Serving, folder: Path, *options: str) -> None:
+def _run(serving: Serving, folder: Path, *options: str, seconds: float = 160) -> None:
     kinds = {
         "texts": model.string_input("?"), "forms": form(), "files": model.file_upload("?"),
         "pages": page("https://a.example/"),
@@ -86,7 +86,7 @@ def _run(serving: Serving, folder: Path, *options: str) -> None:
             # A stream that never ends; its own tests are in test_serve_feed.py.
             "--exclude-path", "/v1/mcp/elicitations/events", "--seed", "1", "--no-color", *options,
         ],
-        cwd=folder, env=children.environment(), capture_output=True, text=True, timeout=160, check=False,
+        cwd=folder, env=children.environment(), capture_output=True, text=True, timeout=seconds, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert serving.get("/ready").status == 200
@@ -97,8 +97,9 @@ def test_all_checks_of_schemathesis(serving: Serving, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_all_checks_of_schemathesis_at_length(serving: Serving, tmp_path: Path) -> None:
-    _run(serving, tmp_path, "--max-examples", "100")
+    _run(serving, tmp_path, "--max-examples", "60", seconds=840)
 
 
 def test_every_path_of_the_document_is_there(serving: Serving) -> None:

@@ -267,6 +267,7 @@ def test_a_rate_forgets_who_is_gone() -> None:
 
 def test_the_server_ends_with_feeds_open(start: Callable[..., Serving]) -> None:
     serving = start()
+    serving.server.config.timeout_graceful_shutdown = None  # nothing else would end a feed
     with serving.feed() as feed:
         assert feed.next()["event"] == "ready"
         ended = threading.Event()

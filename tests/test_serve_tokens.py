@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -43,7 +44,9 @@ def test_what_is_no_token(file: TokenFile) -> None:
 def test_at_rest_there_are_only_hashes(file: TokenFile) -> None:
     token = file.add("ada", ["answer"])
     text = file.path.read_text()
-    assert token not in text and token.removeprefix("gmt_") not in text
+    assert hashlib.sha256(token.encode()).hexdigest() in text
+    for form in (token, token.removeprefix("gmt_"), token.encode().hex()):
+        assert form not in text
     assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
     assert token not in repr(file.entries())
 
@@ -71,9 +74,12 @@ def test_a_file_that_others_can_read_lets_nobody_in(file: TokenFile) -> None:
 
 def test_a_damaged_file_lets_nobody_in_and_is_not_written_over(file: TokenFile) -> None:
     token = file.add("ada", ["answer"])
+    assert file.authenticate(f"Bearer {token}")
     for text in ("", "[]", '{"tokens": [{"id": "x"}]}', '{"tokens": 1}', "\x00"):
         file.path.write_text(text)
         assert TokenFile(file.path).authenticate(f"Bearer {token}") is None
+        file._looked = float("-inf")  # a second has passed
+        assert file.authenticate(f"Bearer {token}") is None, "it knew the token before"
         with pytest.raises(TokenFileError, match="is no file of tokens"):
             file.add("ada", ["answer"])
         assert file.path.read_text() == text
