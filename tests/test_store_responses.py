@@ -27,6 +27,7 @@ from gopher_mcp_python.store import (
     validate_response,
 )
 from tests.support.canary import secret
+from tests.support.children import python
 
 FILE = {"file_id": "f1", "name": "a.csv", "size": 10, "sha256": "ab" * 32, "media_type": "text/csv"}
 
@@ -193,3 +194,16 @@ def test_a_form_that_can_not_be_read_is_refused_at_once() -> None:
             mcp_form(GopherAgentElicitationRequest("form", requested_schema=schema))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no elicitation of that kind"):
         response_schema("nothing")
+
+
+def test_the_store_is_imported_when_it_is_used_and_its_heavy_parts_later() -> None:
+    code = """
+import sys
+import gopher_mcp_python.store as store
+assert not [name for name in sys.modules if name.startswith("gopher_mcp_python.store.")]
+missing = [name for name in store.__all__ if name != "PostgresBackend" and not hasattr(store, name)]
+assert not missing and set(store.__all__) <= set(dir(store)), missing
+heavy = {"cryptography", "sqlite3", "psycopg", "keyring", "mcp", "anyio", "starlette"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    python(code).check()
