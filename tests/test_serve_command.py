@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from gopher_mcp_python.serve import TokenFile
 from gopher_mcp_python.serve.opening import open_store
 from gopher_mcp_python.store import model
 from tests.support import children
+from tests.support.serving import BASE, Feed
 
 SECONDS = 60.0
 
@@ -53,6 +55,15 @@ class Program:
         finally:
             connection.close()
 
+    @contextmanager
+    def feed(self, token: str) -> Iterator[Feed]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        try:
+            connection.request("GET", f"{BASE}/events", headers={"Authorization": f"Bearer {token}"})
+            yield Feed(connection.getresponse())
+        finally:
+            connection.close()
+
     def end(self, by: int) -> tuple[int, str, str]:
         self.process.send_signal(by)
         _, err = self.process.communicate(timeout=SECONDS)
@@ -78,8 +89,10 @@ def test_served_until_ctrl_c(program: Any, tmp_path: Path) -> None:
     tokens, store, keys = tmp_path / "tokens.json", tmp_path / "el.db", tmp_path / "keys"
     running = program("--store", f"sqlite:{store}", "--keys", str(keys), "--tokens", str(tokens), "--port", "0")
     token = TokenFile(tokens).add("ada", ["answer"])
-    with open_store(f"sqlite:{store}", keys) as mine:  # another process asks
+    with open_store(f"sqlite:{store}", keys) as mine, running.feed(token) as feed:  # another process asks
+        assert feed.next()["event"] == "ready"
         asked = mine.create("ada", model.string_input("Which branch?"))
+        assert asked.id in feed.next()["data"]
         status, body = running.get("/v1/mcp/elicitations", token)
     assert status == 200 and asked.id.encode() in body and b"Which branch?" in body
     assert running.get("/")[0] == 200

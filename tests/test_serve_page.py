@@ -375,6 +375,23 @@ def test_a_revoked_token_ends_it_and_a_draft_stays(serving: Serving, open_tab: A
     assert serving.store.result("ada", asked.id) == {"value": "typed before"}
 
 
+def test_a_draft_is_only_for_who_wrote_it(serving: Serving, open_tab: Any) -> None:
+    token = serving.tokens.add("ada", ["answer"], name="old phone")
+    serving.store.create("ada", model.string_input("Secret of ada"))
+    tab = open_tab(token)
+    tab.click(".row")
+    tab.fill("textarea", "typed by ada")
+    (entry,) = (one for one in serving.tokens.entries() if one.name == "old phone")
+    serving.tokens.revoke(entry.id)
+    tab.click(button("Send"))
+    tab.wait("#sign-in-problem >> text=does not know")
+    tab.fill("#token", serving.other)
+    tab.press("Enter")
+    tab.wait("#nothing")
+    assert tab.run("document.querySelectorAll('textarea, .row').length") == 0
+    assert "Secret of ada" not in tab.run("document.documentElement.outerHTML")
+
+
 # ---- By keyboard, on a phone -----------------------------------------------------------------------------------------
 
 

@@ -7,11 +7,14 @@ import * as talk from "./talk.js";
 const POLL = 3000; // milliseconds between two looks while there is no feed
 const POLL_BESIDE_FEED = 30000; // the feed may have missed something
 const $ = (id) => document.getElementById(id);
+const choose = $("choose"); // in place of a request
+const CHOOSE = choose.textContent;
 
 const state = {
   pending: new Map(), // id -> what the list shows
   panels: new Map(), // id -> Panel; drafts live in them
   open: null, // id of the request that is looked at
+  caller: null, // whose requests these are
   going: null, // ends the feed and the polling
   isLive: false,
   loading: 0,
@@ -24,6 +27,8 @@ async function begin() {
   try {
     const who = await talk.whoami();
     if (!who.scopes.includes("answer")) return signInAgain("This token may call tools, not answer. Answering needs a token of its own.");
+    if (state.caller !== who.caller) forget(); // a draft is only for who wrote it
+    state.caller = who.caller;
     $("who").replaceChildren(make("span", { class: "wide", text: "Answering for " }), make("b", { dir: "auto", text: line(who.caller, 60) }));
   } catch (error) {
     if (error.status === 401) return signInAgain("The server does not know this token (any more).");
@@ -60,12 +65,21 @@ $("sign-in-form").addEventListener("submit", (event) => {
 });
 
 $("sign-out").addEventListener("click", () => {
+  forget();
+  signInAgain("");
+});
+
+/** Nothing of what was asked and typed stays. */
+function forget() {
   for (const panel of state.panels.values()) panel.going.abort();
   state.panels.clear();
   state.pending.clear();
+  state.isLoaded = false;
+  choose.textContent = CHOOSE;
+  $("news").textContent = "";
+  showList();
   close();
-  signInAgain("");
-});
+}
 
 // ---- keeping up to date ---------------------------------------------------------------------------------------------
 
@@ -198,7 +212,7 @@ async function show(id) {
       panel = new Panel(await talk.show(id), { settled, back: close });
     } catch (error) {
       tell("This request can\u2019t be shown.");
-      $("choose").textContent = error instanceof talk.Refusal ? `This request can\u2019t be shown: ${error.message}.` : "The server can\u2019t be reached. Try again.";
+      choose.textContent = error instanceof talk.Refusal ? `This request can\u2019t be shown: ${error.message}.` : "The server can\u2019t be reached. Try again.";
       return;
     }
     state.panels.set(id, panel);
@@ -216,7 +230,7 @@ function close() {
   const id = state.open;
   if (id && state.panels.get(id)?.isOver) state.panels.delete(id);
   state.open = null;
-  $("detail").replaceChildren($("choose") ?? make("p", { id: "choose", class: "hint", text: "Choose a request to see and answer it." }));
+  $("detail").replaceChildren(choose);
   $("work").classList.remove("looking");
   mark();
   (rows.get(id)?.button ?? rows.values().next().value?.button ?? $("side-title")).focus();
