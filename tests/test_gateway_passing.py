@@ -234,6 +234,30 @@ def test_notices_on_a_stream_of_their_own() -> None:
     run(body())
 
 
+def test_an_older_client_hears_of_changes_of_a_server_of_2026_07_28() -> None:
+    house, seen = House(), []
+
+    async def refuse(ctx: Any, call_next: Any) -> Any:
+        if ctx.method == "initialize":
+            raise MCPError(-32022, "Unsupported protocol version", {"supported": [MODERN], "requested": "?"})
+        return await call_next(ctx)
+
+    async def on_message(message: Any) -> None:
+        seen.append(type(getattr(message, "root", message)).__name__)
+
+    async def body() -> None:
+        house.vault.sdk.middleware.append(refuse)
+        async with house.client(message_handler=on_message) as client:
+            assert client.protocol_version in HANDSHAKE
+            assert text_of(await client.call_tool("peek", {})) == "peek done"
+            while not seen:  # until its subscription has reached the server
+                await house.vault.bus.publish(_tools_changed())
+                await asyncio.sleep(0.01)
+
+    run(body())
+    assert seen[0] == "ToolListChangedNotification"
+
+
 def _tools_changed() -> Any:
     from mcp.server.subscriptions import ToolsListChanged
 

@@ -29,8 +29,8 @@ from ..toolset.tls import shared_context
 
 __all__ = ["open_transport"]
 
-# Seconds for which an idle connection is used again. Servers close idle ones after 5 at the earliest (uvicorn, Node); of
-# a request that meets the close nobody knows whether it was carried out.
+# Seconds for which an idle connection is used again. Servers close idle ones after 5 at the earliest (uvicorn, Node),
+# and of a request that meets the close nobody knows whether it was carried out.
 IDLE_SECONDS = 2.0
 # Seconds that the end of a response may take to come after its last message, and what may still come, in bytes.
 END_SECONDS = 0.1
