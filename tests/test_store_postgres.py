@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import itertools
 import os
+import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -562,22 +564,38 @@ def test_nothing_tells_the_password(database: Database) -> None:
         assert "pass-word-44" not in str(caught.value) and caught.value.__context__ is None
 
 
-def test_closed_and_forked(database: Database, ada: str) -> None:
+def test_a_forked_child_is_refused_and_harms_nothing(database: Database, ada: str) -> None:
+    heard = threading.Event()
+    with closing(PostgresBackend(database.app)) as backend:
+        backend.listen(lambda id: heard.set() if id == "el_after" else None)
+        with backend.transaction(ada):
+            pass
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: this process has threads
+            child = os.fork()
+        if child == 0:
+            refused = 0
+            try:
+                for use in (lambda: backend.transaction(ada).__enter__(), lambda: backend.listen(print)):
+                    try:
+                        use()
+                    except StoreError:
+                        refused += 1
+                backend.close()
+            finally:
+                os._exit(0 if refused == 2 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        (idle,) = backend._pool._idle
+        with backend.transaction(ada) as tx:  # on the same connection as before
+            assert tx._connection is idle
+            tx.notify("el_after")
+        assert heard.wait(60)
+
+
+def test_closed(database: Database, ada: str) -> None:
     backend = PostgresBackend(database.app)
     with backend.transaction(ada):
         pass
-    child = os.fork()
-    if child == 0:
-        try:
-            with backend.transaction(ada):
-                os._exit(1)
-        except StoreError:
-            os._exit(0)
-        finally:
-            os._exit(2)
-    assert os.waitpid(child, 0)[1] == 0
-    with backend.transaction(ada) as tx:  # the child has left the parent's connection alone
-        assert tx.get("el_1") is None
     backend.close()
     backend.close()
     with pytest.raises(StoreError, match="closed"), backend.transaction(ada):

@@ -6,6 +6,7 @@ to be tried again, and a waiter sees the winner's answer.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,6 +66,7 @@ class PostgresBackend:
         self._listeners = Listeners()
         self._listener: Listener | None = None
         self._closed = False
+        self._pid = os.getpid()
 
     def __repr__(self) -> str:
         return f"<PostgresBackend {self.name}>"
@@ -89,6 +91,7 @@ class PostgresBackend:
 
     def listen(self, callback: Callable[[str | None], None]) -> Callable[[], None]:
         """See `backend.Backend`. Returns once notifications are heard, or can't be for now."""
+        self._pool.check()
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed")
@@ -100,7 +103,9 @@ class PostgresBackend:
         return end
 
     def close(self) -> None:
-        """See `backend.Backend`."""
+        """See `backend.Backend`. In a forked child it does nothing: what is open is the parent's."""
+        if self._pid != os.getpid():  # before the lock, which a thread of the parent may have held
+            return
         with self._lock:
             self._closed = True
             listener, self._listener = self._listener, None

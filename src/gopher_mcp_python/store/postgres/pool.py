@@ -54,14 +54,14 @@ class Pool:
 
         Raises StoreError when the server can't be reached or all connections stay busy for `wait_s` seconds.
         """
-        self._check()
+        self.check()
         if not self._places.acquire(timeout=self._wait_s):
             raise StoreError(
                 f"all {self._size} connections to Postgres were busy for {self._wait_s:g} s; "
                 "give the backend a larger pool_size"
             )
         try:
-            self._check()
+            self.check()
             with self._lock:
                 used = self._idle.pop() if self._idle else None
             return (used, True) if used is not None else (self._connect(), False)
@@ -70,12 +70,11 @@ class Pool:
             raise
 
     def again(self, connection: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
-        """A new connection in the place of one that turned out to be closed; the idle ones are as old, and go too.
+        """A new connection in the place of one that turned out to be closed.
 
         Raises StoreError; the closed one is still to be given back then.
         """
         connection.close()
-        self._drop_idle()
         return self._connect()
 
     def give(self, connection: psycopg.Connection[Any]) -> None:
@@ -92,7 +91,10 @@ class Pool:
     def close(self) -> None:
         """Closes what is idle; what is in use is closed when it comes back. Can be called twice."""
         self._closed = True
-        self._drop_idle()
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection = connect(self._dsn, self._limits)
@@ -103,13 +105,8 @@ class Pool:
             raise
         return connection
 
-    def _drop_idle(self) -> None:
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
-
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raises StoreError when this process can't use it."""
         if self._closed:
             raise StoreError("the store is closed")
         if self._pid != os.getpid():
