@@ -80,7 +80,11 @@ async def test_a_hundred_waits_take_no_thread_and_wake_each_for_its_own(place: P
     looked: set[str] = set()
 
     async def wait(id: str) -> None:
-        ended[id] = await store.wait("ada", id, still_wanted=lambda: looked.add(id) or True)  # type: ignore[func-returns-value]
+        def wanted() -> bool:
+            looked.add(id)
+            return True
+
+        ended[id] = await store.wait("ada", id, still_wanted=wanted)
 
     before = threading.active_count()
     with anyio.fail_after(WIDE):
