@@ -21,8 +21,9 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from gopher_mcp_python.serve.opening import open_store
 from gopher_mcp_python.serve.tokens import TokenFile
-from tests.support import children
+from tests.support import children, store_postgres
 from tests.support.gateways import Person, id_of, run, status_of, text_of
+from tests.support.postgres import PASSWORD
 
 ME = [sys.executable, "-m", "tests.support.gateways"]
 COMMAND = [sys.executable, "-m", "gopher_mcp_python", "gateway"]
@@ -31,8 +32,8 @@ COMMAND = [sys.executable, "-m", "gopher_mcp_python", "gateway"]
 class Place:
     """A folder with a store, its keys, and what ran on the server."""
 
-    def __init__(self, folder: Path) -> None:
-        self.spec = f"sqlite:{folder / 'store.db'}"
+    def __init__(self, folder: Path, spec: str = "") -> None:
+        self.spec = spec or f"sqlite:{folder / 'store.db'}"
         self.keys = folder / "keys"
         self.runs_file = folder / "runs"
         self.runs_file.touch()
@@ -132,15 +133,33 @@ def test_killed_while_the_server_works(place: Place) -> None:
         run(body(server))
 
 
-def test_two_gateways_on_one_store_are_one(place: Place) -> None:
-    async def body(one: str, two: str) -> None:
-        for n in range(5):
-            held = await call(one, {"n": n})
-            assert id_of(await call(two, {"n": n})) == id_of(held)
-            place.confirm(held)
-            results = await asyncio.gather(*(call(url, {"n": n}) for url in (one, two, one, two)))
-            assert sum(not result.is_error for result in results) == 1
-        assert len(place.runs()) == 5
+def test_two_gateways_on_one_file_are_one(place: Place) -> None:
+    two_gateways(place)
+
+
+def test_two_gateways_on_one_postgres_are_one(tmp_path: Path) -> None:
+    with store_postgres.running() as server:
+        name = store_postgres.database(server).name
+        place = Place(
+            tmp_path, f"postgresql://{store_postgres.APP}:{PASSWORD}@127.0.0.1:{server.port}/{name}"
+        )
+        try:
+            two_gateways(place)
+        finally:
+            place.store.close()
+
+
+def two_gateways(place: Place) -> None:
+    async def body(*urls: str) -> None:
+        async with Client(urls[0], mode="legacy") as one, Client(urls[1], mode="legacy") as two:
+            for n in range(3):
+                held = await one.call_tool("erase", {"n": n})
+                assert id_of(await two.call_tool("erase", {"n": n})) == id_of(held)
+                place.confirm(held)
+                calls = (client.call_tool("erase", {"n": n}) for client in (one, two, one, two))
+                results = await asyncio.gather(*calls)
+                assert sum(not result.is_error for result in results) == 1
+        assert len(place.runs()) == 3
 
     with started("upstream", "0", str(place.runs_file)) as (_, server):
         gateway = ("gateway", "0", server, place.spec, str(place.keys))

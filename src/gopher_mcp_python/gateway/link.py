@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 from mcp.shared.exceptions import MCPError
@@ -22,6 +22,7 @@ from .upstream import Upstream
 
 __all__ = ["Link", "Lost", "NotBegun"]
 
+T = TypeVar("T")
 # Seconds that connecting to a server may take.
 CONNECT_SECONDS = 15.0
 # What the SDK's transport says of a stream that ended, and of a failure without a JSON-RPC error in it.
@@ -213,10 +214,10 @@ class Link:
         """The server's tools by name, as it lists them after this was called. Whoever comes while a list is on its
         way waits for the next one, which all who wait then share. Raises MCPError."""
         if self._listing is None or self._listing.done():
-            self._listing = asyncio.ensure_future(self._list_tools())
+            self._listing = _task(self._list_tools())
             return await asyncio.shield(self._listing)
         if self._next is None or self._next.done():
-            self._next = asyncio.ensure_future(self._list_after(self._listing))
+            self._next = _task(self._list_after(self._listing))
         return await asyncio.shield(self._next)
 
     async def _list_after(self, running: asyncio.Task[Any]) -> dict[str, dict[str, Any]]:
@@ -225,8 +226,14 @@ class Link:
         return await self._list_tools()
 
     async def _list_tools(self) -> dict[str, dict[str, Any]]:
-        with under_way(Record(what="tools/list")):
-            return {str(tool.get("name")): tool for tool in await self.pages("tools/list", "tools")}
+        return {str(tool.get("name")): tool for tool in await self.pages("tools/list", "tools")}
+
+
+def _task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task that may fail with nobody left who waits for it."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+    return task
 
 
 def _is_broken(error: MCPError, record: Record) -> bool:

@@ -65,6 +65,7 @@ class OpenCall:
             return await work()
 
         self.task = asyncio.ensure_future(run())
+        self.task.add_done_callback(_seen)
 
     def answered(self, responses: Any, channel: Channel) -> None:
         """What the client's next round brought. Raises MCPError when there is an answer missing."""
@@ -96,6 +97,12 @@ class OpenCall:
     @property
     def requests(self) -> dict[str, Any]:
         return {key: {"method": method, "params": params} for key, (method, params, _) in self._questions.items()}
+
+
+def _seen(task: asyncio.Task[Any]) -> None:
+    """What it raised is no news where nobody waits for it any more."""
+    if not task.cancelled():
+        task.exception()
 
 
 class OpenCalls:
