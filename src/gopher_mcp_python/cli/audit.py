@@ -21,7 +21,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Looks at every record of a store's audit, says which were changed, removed or added, and fails "
         "then. That the last ones were cut off only an anchor shows: a place elsewhere that remembers the end.",
     )
-    parser.add_argument("--store", required=True, metavar="STORE", help="sqlite:PATH or postgresql://USER@HOST/DATABASE")
+    where = "sqlite:PATH or postgresql://USER@HOST/DATABASE"
+    parser.add_argument("--store", required=True, metavar="STORE", help=where)
     parser.add_argument("--anchor", metavar="FILE|URL", help="where the end of the audit is remembered")
     parser.add_argument("--write", action="store_true", help="when it is whole, remember its end at the anchor")
 
