@@ -315,6 +315,19 @@ def test_a_clear_needs_an_ended_row(store: Store, app: psycopg.Connection[Any], 
     assert store.get(ada, asked.id).message == "Name?"
 
 
+def test_due_is_what_has_ended_or_should_have(
+    store: Store, backend: PostgresBackend, database: Database, ada: str
+) -> None:
+    waiting, late, ended = (store.create(ada, string_input("Name?")).id for _ in range(3))
+    store.cancel(ada, ended)
+    with psycopg.connect(database.superuser) as connection:
+        connection.execute("UPDATE gopher_mcp.mcp_elicitations SET created_at = now() - interval '2 minutes', "
+                           "expires_at = now() - interval '1 minute' WHERE id = %s", [late])  # fmt: skip
+    with backend.transaction(None, write=False) as tx:
+        assert tx.due([waiting, late, ended, "el_nobody"]) == {late, ended}
+    assert store.get(ada, late).status is ElicitationStatus.EXPIRED
+
+
 def test_sweep_and_prune_pass_over_what_another_replica_has_locked(
     store: Store, backend: PostgresBackend, database: Database, ada: str
 ) -> None:
