@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Union
 
 from .. import stopping
+from ..copying import for_handler
 from ..elicitation import GopherAgentElicitationRequest
 from ..errors import AgentError
 from ..store.errors import SealError, StoreError
@@ -72,7 +73,7 @@ class StorePrompt:
         self, request: GopherAgentElicitationRequest, new: NewElicitation, remaining: float | None = None
     ) -> StoredElicitation:
         """Stores the question, for no longer than the `remaining` seconds."""
-        caller = self._caller if isinstance(self._caller, str) else self._caller(request)
+        caller = self._caller if isinstance(self._caller, str) else self._caller(for_handler(request))
         life = self._timeout_s
         if remaining is not None:
             life = min(life, remaining - min(_MARGIN_S, remaining / 10))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..elicitation import GopherAgentElicitationRequest, GopherAgentElicitationResponse, is_async_handler
 from ..store.errors import StoreError
 from ..store.model import LONGEST_TIMEOUT_S, StoredElicitation
+from ..store.rows import check_caller
 from .elsewhere import PAUSE_S, Caller, Patience, StorePrompt, question_of
 from .prompts import DECLINED, PersonAnswer, PersonPrompt, response_of
 from .watch import Watch
@@ -42,7 +43,7 @@ class StoreElicitationHandler:
         on_created: called with the StoredElicitation once somebody can answer it: send them its id. When it raises, the
             question is cancelled.
 
-    Raises ValueError for another limit, and for functions that are async.
+    Raises ValueError for another limit, a text that is no caller, and functions that are async.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class StoreElicitationHandler:
     ) -> None:
         if timeout_s is not None and not (_is_number(timeout_s) and 1 <= timeout_s <= LONGEST_TIMEOUT_S):
             raise ValueError(f"timeout_s must be from 1 to {LONGEST_TIMEOUT_S} seconds, or None")
-        if not isinstance(caller, str):
+        if isinstance(caller, str):
+            check_caller(caller)
+        else:
             _check_function("caller must be a text or a function of the request", caller)
         if on_created is not None:
             _check_function("on_created must be a function of the stored elicitation", on_created)
