@@ -21,6 +21,7 @@ from gopher_mcp_python.gateway.jwt_tokens import JwtAuthenticator
 from gopher_mcp_python.serve.tokens import TokenFile
 from tests.support.gateways import OverHttp, Person, id_of, memory_store, run, status_of, text_of
 from tests.support.hosting import Hosted, closed_port
+from tests.support.serving import Serving
 
 BOTH = pytest.mark.parametrize("modern", [False, True], ids=["handshake", "2026-07-28"])
 HELLO = {
@@ -137,6 +138,29 @@ def test_tokens_and_their_scopes(tokens: TokenFile) -> None:
         assert post(house.url, authorization=f"Bearer {bob}").status_code == 401
     finally:
         house.close()
+
+
+def test_who_calls_can_not_confirm_and_who_confirms_can_not_call(tmp_path: Path) -> None:
+    page = Serving(tmp_path)
+    house = OverHttp(page.tokens, store=page.store)
+
+    async def confirm(id: str, token: str) -> int:
+        return (await asyncio.to_thread(page.respond, id, {"confirmed": True}, token=token)).status
+
+    async def body() -> None:
+        async with house.client(token=page.call) as client:
+            held = id_of(await client.call_tool("erase", {}))
+            assert [await confirm(held, token) for token in (page.call, page.other)] == [403, 404]
+            assert status_of(await client.call_tool("erase", {})) == "held"
+            assert await confirm(held, page.answer) == 200
+            assert text_of(await client.call_tool("erase", {})) == "erase done"
+
+    try:
+        run(body())
+        assert post(house.url, authorization=f"Bearer {page.answer}").status_code == 403
+    finally:
+        house.close()
+        page.close()
 
 
 def test_without_tokens_only_this_machine_and_only_when_told() -> None:
