@@ -199,6 +199,17 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         uploads.begin("ada", "el", name="x", media_type="text/plain", limit=10)
 
 
+def test_who_removes_files_makes_room(tmp_path: Path) -> None:
+    uploads = Uploads(tmp_path / "up", max_per_caller=10)
+    incoming = uploads.begin("ada", "el", name="x", media_type="text/plain", limit=10)
+    incoming.write(b"ten bytes!")
+    uploads.keep(upload := incoming.finish())
+    with pytest.raises(QuotaExceeded):
+        uploads.begin("ada", "el", name="x", media_type="text/plain", limit=10)
+    uploads.path(upload.file_id).unlink()
+    uploads.begin("ada", "el", name="x", media_type="text/plain", limit=10).abort()
+
+
 def test_what_is_old_is_swept_away(tmp_path: Path) -> None:
     folder = tmp_path / "up"
     uploads = Uploads(folder)

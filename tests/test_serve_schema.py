@@ -93,7 +93,7 @@ def _run(serving: Serving, folder: Path, *options: str, seconds: float = 160) ->
 
 
 def test_all_checks_of_schemathesis(serving: Serving, tmp_path: Path) -> None:
-    _run(serving, tmp_path, "--phases", "coverage,fuzzing", "--max-examples", "8")
+    _run(serving, tmp_path, "--phases", "coverage")
 
 
 @pytest.mark.long

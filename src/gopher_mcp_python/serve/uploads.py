@@ -145,9 +145,10 @@ class Uploads:
         return removed
 
     def _all(self) -> Iterator[Upload]:
-        for name in os.listdir(self.folder):
+        names = set(os.listdir(self.folder))
+        for name in names:
             file_id = name.removesuffix(".json")
-            if file_id != name:
+            if file_id != name and file_id in names:  # whoever removes a file may leave its note
                 upload = self._known.get(file_id) or self._read(file_id)
                 if upload is not None:
                     self._known[file_id] = upload
