@@ -384,3 +384,53 @@ def test_a_round_of_another_call_or_caller_is_none() -> None:
             assert vault.runs == [("erase", {"path": "/a"})], replayed
 
     run(body())
+
+
+def test_a_confirmation_may_be_answered_at_another_gateway() -> None:
+    store, vault = memory_store(), Vault()
+    one, two = (House(vault, store=store, state_key=b"shared") for _ in range(2))
+
+    async def body() -> None:
+        async with one.client(Person(), modern=True) as first, two.client(Person(), modern=True) as second:
+            asked = await first.session.call_tool("erase", {}, allow_input_required=True)
+            answers = {META_KEY: {"action": "accept", "content": {}}}
+            result = await second.session.call_tool(
+                "erase", {}, input_responses=answers, request_state=asked.request_state, allow_input_required=True
+            )
+            assert text_of(result) == "erase done"
+
+    run(body())
+    assert vault.runs == [("erase", {})]
+
+
+def test_no_round_of_a_confirmed_call_is_made_twice() -> None:
+    house = House()
+
+    async def body() -> None:
+        async with house.client(Person(), modern=True) as client:
+            call = client.session.call_tool
+            asked = await call("rounds", {}, allow_input_required=True)
+            confirmed = {META_KEY: {"action": "accept", "content": {}}}
+            question = await call(
+                "rounds", {}, input_responses=confirmed, request_state=asked.request_state, allow_input_required=True
+            )
+            assert list(question.input_requests) == ["which"] and question.request_state != "vault's own"
+            answers = {"which": {"action": "accept", "content": {"name": "x"}}}
+            more = {"input_responses": answers, "request_state": question.request_state, "allow_input_required": True}
+            results = await asyncio.gather(*(call("rounds", {}, **more) for _ in range(3)))
+            assert [result.is_error for result in results].count(False) == 1
+            assert {status_of(result) for result in results if result.is_error} == {"unknown"}
+
+    run(body())
+    assert house.vault.runs == [("rounds", {})]
+
+
+def test_arguments_too_large_to_be_confirmed_are_not_run() -> None:
+    house = House()
+
+    async def body() -> None:
+        async with house.client(Person()) as client:
+            assert status_of(await client.call_tool("erase", {"data": "x" * 1_200_000})) == "unsuitable"
+
+    run(body())
+    assert house.vault.runs == []

@@ -9,6 +9,7 @@ said, and which only another confirmation by a person runs again.
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -21,12 +22,14 @@ import anyio.to_thread
 from ..display import safe_line
 from ..redaction import log_failure
 from ..store.errors import ElicitationNotFound, StoreError
-from .held import UNKNOWN_BEFORE, HeldCall, Pending
+from .held import UNKNOWN_BEFORE, HeldCall, Pending, Unsuitable
 
 __all__ = ["Approvals"]
 
 _log = logging.getLogger("gopher_mcp_python.gateway")
 T = TypeVar("T")
+# Confirmed calls that may wait for their next round at the same time; older ones are given up.
+MAX_GOING = 10_000
 
 
 class Approvals:
@@ -44,16 +47,21 @@ class Approvals:
         self._decline_s = decline_s
         # Approvals whose call the server refused before it began (-32042), so that they still stand.
         self._unspent: set[str] = set()
+        # Confirmed calls that wait for their next round, each with what only that round brings along, once.
+        self._going: dict[str, str] = {}
 
     async def find(self, call: HeldCall) -> tuple[str, Any]:
         """The state of the newest confirmation of this very call: "pending" (with it), "approved", "unspent" (consumed
         for a call that the server refused before it began), "declined", "unknown" (each with its id), or "none".
 
-        Raises StoreError, RateLimited.
+        Raises StoreError; Unsuitable for arguments that no confirmation can be about.
         """
-        stored = await self._do(
-            self._store.find_confirmation, call.caller, tool=call.tool, arguments=call.arguments, server=call.server
-        )
+        try:
+            stored = await self._do(
+                self._store.find_confirmation, call.caller, tool=call.tool, arguments=call.arguments, server=call.server
+            )
+        except ValueError:
+            raise Unsuitable from None
         if stored is None:
             return "none", None
         state: str = await self._do(self._store.confirmation_state, call.caller, stored.id)
@@ -126,6 +134,17 @@ class Approvals:
         return await self._do(
             self._store.consume, call.caller, id, tool=call.tool, arguments=call.arguments, server=call.server
         )
+
+    def park(self, id: str) -> str:
+        """The call of this approval asks through its result. Returns what its next round has to bring along."""
+        while len(self._going) >= MAX_GOING:
+            del self._going[next(iter(self._going))]
+        self._going[id] = secrets.token_urlsafe(16)
+        return self._going[id]
+
+    def goes_on(self, id: str, token: str) -> bool:
+        """Whether this is the next round of the call, and the first to say so: no round is made twice."""
+        return self._going.get(id) == token and self._going.pop(id, None) is not None
 
     def keep(self, id: str) -> None:
         """The server refused the call before it began: the approval stands for its next attempt."""

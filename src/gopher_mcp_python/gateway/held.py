@@ -14,13 +14,28 @@ from typing import Any
 from ..display import safe_line, safe_text
 from ..store.errors import RateLimited
 
-__all__ = ["META_KEY", "UNKNOWN_BEFORE", "HeldCall", "Pending", "held", "refused", "told", "unavailable", "unsuitable"]
+__all__ = [
+    "META_KEY",
+    "UNKNOWN_BEFORE",
+    "HeldCall",
+    "Pending",
+    "Unsuitable",
+    "held",
+    "refused",
+    "told",
+    "unavailable",
+    "unsuitable",
+]
 
 META_KEY = "gopher-mcp/confirmation"
 UNKNOWN_BEFORE = (
     "An earlier, confirmed call with the same arguments was begun, and its outcome is unknown: it may have run. It is "
     "not run again by itself. "
 )
+
+
+class Unsuitable(Exception):
+    """No confirmation can be about these arguments."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,18 @@ from mcp.shared.exceptions import MCPError
 from ..store.errors import RateLimited, StoreError
 from ..toolset.errors import INVALID_PARAMS, URL_ELICITATION_REQUIRED
 from .approvals import Approvals
-from .held import META_KEY, UNKNOWN_BEFORE, HeldCall, Pending, held, refused, told, unavailable, unsuitable
+from .held import (
+    META_KEY,
+    UNKNOWN_BEFORE,
+    HeldCall,
+    Pending,
+    Unsuitable,
+    held,
+    refused,
+    told,
+    unavailable,
+    unsuitable,
+)
 from .inbound import Inbound
 from .link import Link, Lost, NotBegun
 from .rounds import input_required
@@ -57,7 +68,7 @@ class ToolCalls:
             return await self._held(inbound, link, call)
         except (StoreError, RateLimited) as error:
             return self._result(inbound, unavailable(call, error))
-        except ValueError:
+        except Unsuitable:
             return self._result(inbound, unsuitable(call))
 
     async def _judge(
@@ -83,12 +94,15 @@ class ToolCalls:
     async def _held(self, inbound: Inbound, link: Link, call: HeldCall) -> dict[str, Any]:
         state = inbound.state or {}
         if "approval" in state:
+            if not self._approvals.goes_on(state["approval"], state["round_token"]):
+                return self._result(inbound, refused(call, "unknown"))
             return await self._confirmed(inbound, link, call, state["approval"], resumed=True)
         if "confirm" in state:
             responses = inbound.params.get("inputResponses")
             answer = responses.get(META_KEY) if isinstance(responses, Mapping) else None
             if not await self._recorded(call, state["confirm"], answer):
                 return self._result(inbound, refused(call, "declined"))
+            return await self._confirmed(inbound, link, call, state["confirm"])
         found, what = await self._approvals.find(call)
         if found in ("approved", "unspent"):
             return await self._confirmed(inbound, link, call, what)
@@ -159,7 +173,7 @@ class ToolCalls:
                 await self._approvals.complete(call, id)
             raise
         if result.get("resultType") == "input_required":
-            state = {"approval": id, "inner": result.get("requestState")}
+            state = {"approval": id, "round_token": self._approvals.park(id), "inner": result.get("requestState")}
             return {**result, "requestState": inbound.states.seal(state, inbound.whose)}
         await self._approvals.complete(call, id)
         return result
