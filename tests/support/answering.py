@@ -129,8 +129,12 @@ class Agent:
         told = {"store": at.store, "keys": str(at.keys), **given}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.answering", json.dumps(told)],
-            env=children.environment(env), cwd=children.ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            env=children.environment(env),
+            cwd=children.ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def created(self) -> str:
         """The id of its next question."""
