@@ -222,6 +222,7 @@ def test_the_command_over_http(place: Place, tmp_path: Path) -> None:
     [
         (["--store", "memory"], "--upstream"),
         (["--store", "memory", "--upstream", "nourl"], "NAME=URL"),
+        (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--elsewhere"], "others reach too"),
         (["--store", "memory", "--upstream", "a_b=http://127.0.0.1:1/mcp"], "name of a server"),
         (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/", "--upstream", "a=http://127.0.0.1:2/"], "two"),
         (["--store", "what", "--upstream", "a=http://127.0.0.1:1/mcp"], "memory, sqlite:PATH"),

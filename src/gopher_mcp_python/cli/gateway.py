@@ -140,6 +140,8 @@ def _http(args: argparse.Namespace, gateway: Gateway, store: Store) -> int:
         tls = {"ssl_certfile": args.tls_cert, "ssl_keyfile": args.tls_key} if args.tls_cert else {}
         shown = f"[{args.host}]" if ":" in args.host else args.host
         print(f"gateway on http{'s' if tls else ''}://{shown}:{port}/mcp   Ctrl-C stops", flush=True)
+        if args.store == "memory":
+            print("the store is this process's memory: only clients that can show a form can confirm", flush=True)
         signal.signal(signal.SIGTERM, _end)
         HttpServer(app, **tls).serve_on(listener)
     except KeyboardInterrupt:
@@ -163,7 +165,7 @@ def _check(args: argparse.Namespace) -> None:
     jwt = (args.jwks, args.jwt_issuer, args.jwt_audience)
     if any(jwt) and not all(jwt):
         raise UsageError("--jwks, --jwt-issuer and --jwt-audience go together")
-    if args.stdio and args.store == "memory" and args.elsewhere:
+    if args.store == "memory" and args.elsewhere:
         raise UsageError("--elsewhere needs a store that others reach too: sqlite:PATH or postgresql://...")
 
 
