@@ -40,11 +40,13 @@ def json_text(value: Any, what: str, most_bytes: int) -> str:
 
 
 def plain_json(value: Any, what: str, most_bytes: int) -> Any:
-    """A copy of a JSON value that nobody else changes, as it comes back from the store. Raises ValueError as
-    `json_text`; a mapping of another kind at the top is taken for a dict."""
+    """A copy of a JSON value that nobody else changes, as it comes back from the store, in its own order: people see
+    a form's fields as their server has them. Raises ValueError as `json_text`; a mapping of another kind at the top is
+    taken for a dict."""
     if isinstance(value, Mapping) and not isinstance(value, dict):
         value = dict(value)
-    return json.loads(json_text(value, what, most_bytes))
+    json_text(value, what, most_bytes)
+    return json.loads(json.dumps(value))
 
 
 def clear_text(name: str, value: str | None, most: int) -> str | None:
