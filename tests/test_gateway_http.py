@@ -193,6 +193,7 @@ class Provider:
         self.keys: dict[str, Any] = {}
         self.fetched = 0
         self.fails = False
+        self.algorithm = ""  # told with the keys
         self.new_key("one")
 
     def new_key(self, kid: str, *, kind: str = "rsa") -> None:
@@ -207,7 +208,8 @@ class Provider:
         found = []
         for kid, key in self.keys.items():
             kind = jwt.algorithms.RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else jwt.algorithms.ECAlgorithm
-            found.append({**json.loads(kind.to_jwk(key.public_key())), "kid": kid, "use": "sig"})
+            entry = {**json.loads(kind.to_jwk(key.public_key())), "kid": kid, "use": "sig"}
+            found.append({**entry, "alg": self.algorithm} if self.algorithm else entry)
         return {"keys": found}
 
     def token(self, kid: str = "one", *, algorithm: str = "RS256", key: Any = None, **claims: Any) -> str:
@@ -284,6 +286,14 @@ def test_algorithms_and_keys(provider: Provider) -> None:
         JwtAuthenticator("http://idp.example/jwks", issuer="x", audience="y")
     for text in ("", "a.b", "a.b.c", "x" * 5000, "é.é.é"):
         assert who(found, text) is None
+
+
+def test_a_key_is_good_for_its_own_algorithm_only() -> None:
+    provider = Provider()
+    provider.algorithm = "RS256"
+    found = authenticator(provider, algorithms=["RS256", "RS512"])
+    assert who(found, provider.token()).caller == "ada"
+    assert who(found, provider.token(algorithm="RS512")) is None
 
 
 def test_keys_change_and_the_provider_may_be_down(monkeypatch: pytest.MonkeyPatch) -> None:
