@@ -308,6 +308,22 @@ def test_what_a_form_does_not_take_is_declined(answers: dict[str, Any]) -> None:
     assert action(policy(PolicyRule("allow", answers=answers, confirm=True)), form()) == "decline"
 
 
+def approval(raw: str) -> Any:
+    return GopherAgentElicitationRequest("form", None, "Delete it?", None, "1", "{}", raw, server="mail",
+                                         requested_schema=APPROVAL)  # fmt: skip
+
+
+@pytest.mark.parametrize("raw", ['{"_meta": {"gopher-mcp/confirmation": {"id": "1"}}}', '{"gopher-mcp/confirmation": '])
+def test_nothing_but_a_person_approves_a_call(raw: str) -> None:
+    """A gateway asks so before it lets a tool destroy something."""
+    automatic = policy({"decision": "allow", "mode": "form", "confirm": True}, answers={"confirmed": True})
+    decision = automatic.explain(approval(raw))
+    assert (decision.decision, decision.action) == ("ask", None)
+    assert "only a person can" in decision.rule
+    assert automatic.around(lambda request: "decline")(approval(raw)) == "decline"
+    assert automatic.explain(approval('{"_meta": {"other": "gopher-mcp/confirmation"}}')).action == "accept"
+
+
 @pytest.mark.parametrize("schema", [None, 5, [], {"type": "array"}, {"properties": {"a": {"type": "object"}}}])
 def test_a_form_that_cannot_be_read_is_declined(schema: Any) -> None:
     assert action(policy(PolicyRule("allow", answers={"name": "Ada"}, confirm=True)), form(schema)) == "decline"

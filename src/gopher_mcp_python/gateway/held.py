@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from ..display import safe_line, safe_text
+from ..policy.asked import CONFIRMATION as META_KEY
 from ..store.errors import RateLimited
 
 __all__ = [
@@ -27,7 +28,6 @@ __all__ = [
     "unsuitable",
 ]
 
-META_KEY = "gopher-mcp/confirmation"
 UNKNOWN_BEFORE = (
     "An earlier, confirmed call with the same arguments was begun, and its outcome is unknown: it may have run. It is "
     "not run again by itself. "

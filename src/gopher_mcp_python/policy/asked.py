@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -15,8 +16,10 @@ from ..errors import UnsafeUrlError
 from ..hostnames import is_ip_address, is_local
 from ..weburl import WebUrl, parse_web_url
 
-__all__ = ["Asked", "Identity", "asked_of", "identity_of", "plain_host"]
+__all__ = ["CONFIRMATION", "Asked", "Identity", "asked_of", "identity_of", "is_confirmation", "plain_host"]
 
+#: In the `_meta` of a form by which a gateway asks whether a call may be made.
+CONFIRMATION = "gopher-mcp/confirmation"
 _REMEDY = 'give its URL, its command (["program", "argument"]), a mapping with "url" or "command", or its connection'
 
 
@@ -73,6 +76,18 @@ def asked_of(request: GopherAgentElicitationRequest, server: str | None, identit
     except (UnsafeUrlError, ValueError):
         return Asked(request, server, identity, mode)
     return Asked(request, server, identity, mode, page, has_userinfo)
+
+
+def is_confirmation(request: GopherAgentElicitationRequest) -> bool:
+    """Whether the form asks for the approval of a call, which only a person can give."""
+    raw = request.raw_params_json
+    if not isinstance(raw, str) or CONFIRMATION not in raw:
+        return False
+    try:
+        params = json.loads(raw)
+        return CONFIRMATION in params["_meta"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return True  # it names the mark and can't be read
 
 
 def plain_host(host: str) -> str:

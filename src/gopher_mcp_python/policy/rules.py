@@ -10,7 +10,7 @@ from ..copying import copied
 from ..display import safe_line
 from ..elicitation import GopherAgentElicitationRequest
 from ..hostnames import ascii_host, is_ip_address, is_shared_hosting, site_of
-from .asked import Asked, plain_host
+from .asked import Asked, is_confirmation, plain_host
 from .decisions import PolicyDecision, Verdict
 
 __all__ = ["PolicyRule", "Rule", "checked_answers", "checked_rules", "filled"]
@@ -163,9 +163,12 @@ def checked_answers(answers: Any) -> dict[str, Any] | None:
 
 
 def filled(asked: Asked, answers: Mapping[str, Any] | None, *, confirm: bool, rule: str) -> PolicyDecision:
-    """The form accepted with those of the answers that it asks for, or declined; nothing is ever made up."""
+    """The form accepted with those of the answers that it asks for, or declined; nothing is ever made up. What approves
+    a call is left to a person."""
     from ..forms import FormContentError, read_form
 
+    if is_confirmation(asked.request):
+        return PolicyDecision("ask", f"{rule}, which approves no call of a tool: only a person can")
     try:
         form = read_form(asked.request.requested_schema)  # type: ignore[arg-type]  # None is no form either
         content = form.validate({name: value for name, value in (answers or {}).items() if name in form.by_name})
