@@ -1,7 +1,7 @@
 # make test     what every change must pass        make test-long   everything, with the long stress tests
 # make demo     the main job in one command        make bench       figures against the published package
 # make lint     ruff, mypy --strict                make dist        sdist and wheel, tested outside the source tree
-# make conformance    the public MCP conformance suite: every client scenario with its result
+# make conformance    the public MCP conformance suite: client scenarios, and server scenarios through the gateway
 # make clean    removes what these made
 #
 # Needs python3 (3.10+) with venv, its headers and a C compiler; says what is missing. All else goes into .venv by pip.
@@ -23,7 +23,7 @@ JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); [ $$n -gt
 run_tests = GOPHER_MCP_REQUIRE_NATIVE=$${GOPHER_MCP_REQUIRE_NATIVE:-$(native)} \
 	$(bin)/python -m pytest -n $(JOBS) --dist loadfile
 # A run of its own: pytest-qt changes what every test of a run sees (sys.excepthook).
-run_qt_tests = QT_QPA_PLATFORM=offscreen $(bin)/python -m pytest -p pytestqt.plugin -q tests/qt
+run_qt_tests = QT_QPA_PLATFORM=offscreen $(bin)/python -m pytest -n $(JOBS) --dist loadfile -p pytestqt.plugin -q tests/qt
 
 help:
 	@sed -n -e 's/^# \{0,1\}//p' -e '/^PYTHON/q' Makefile
@@ -65,6 +65,7 @@ bench: build
 conformance: build
 	@echo "== conformance"
 	@$(bin)/python -m tests.conformance
+	@$(bin)/python -m tests.conformance.gateway
 
 lint: build
 	@echo "== lint"

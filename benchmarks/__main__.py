@@ -9,7 +9,7 @@ import sys
 
 from benchmarks._report import missed, note, table
 
-MODULES = ("callback", "startup", "signin", "toolcall", "toolset", "forms", "prompts", "registry")
+MODULES = ("callback", "startup", "signin", "toolcall", "toolset", "forms", "prompts", "registry", "store", "gateway")
 
 
 def main() -> int:

@@ -22,6 +22,8 @@ PROMISED = {
     "forms": {"form_ratio"},
     "prompts": {"dialog_50_ms", "dialog_500_ms", "line_50_ms", "screen_50_ms"},
     "registry": {"registry_ratio"},
+    "store": {"wake_ratio", "pending_ratio", "write_ratio"},
+    "gateway": {"allowed_overhead_ratio", "judged_overhead_ratio", "fastmcp_to_allowed", "replicas_ratio"},
 }
 
 

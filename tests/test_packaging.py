@@ -40,7 +40,8 @@ def test_metadata_names_what_it_is(distribution: metadata.Distribution) -> None:
 
 def test_extras(distribution: metadata.Distribution) -> None:
     extras = set(distribution.metadata.get_all("Provides-Extra") or [])
-    assert {"native", "anthropic", "openai", "keyring", "qt", "adk", "langchain", "all", "test", *PLATFORMS} <= extras
+    own = {"native", "anthropic", "openai", "keyring", "qt", "serve", "postgres", "adk", "langchain", "all", "test"}
+    assert own | set(PLATFORMS) <= extras
 
 
 def test_the_native_extra_has_a_marker_for_each_platform(distribution: metadata.Distribution) -> None:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn")
-
 from gopher_mcp_python.serve.openapi import document
 from gopher_mcp_python.store import model
-from tests.support import children
+from tests.support import children, frameworks
 from tests.support.serving import Serving
 from tests.test_serve_api import form, page
 
@@ -60,13 +55,8 @@ def serving(tmp_path: Path) -> Iterator[Serving]:
 
 
 def _command() -> str:
-    """schemathesis, beside this Python or named by the environment."""
-    named = os.environ.get("GOPHER_MCP_SCHEMATHESIS")
-    beside = Path(sys.executable).with_name("schemathesis")
-    found = named or (str(beside) if beside.exists() else shutil.which("schemathesis"))
-    if not found:
-        pytest.skip("schemathesis is not installed: pip install 'schemathesis>=4.32'")
-    return found
+    """schemathesis, in an environment of its own: it is a plugin of pytest, too."""
+    return str(frameworks.python("schemathesis").with_name("schemathesis"))
 
 
 def _run(serving: Serving, folder: Path, *options: str, seconds: float = 160) -> None:

@@ -25,6 +25,8 @@ exit codes: 0 done, 1 failed, 2 wrong command line, 130 ended with Ctrl-C
   gopher-mcp doctor                                 what works on this machine, and what to do about the rest
   gopher-mcp serve --store sqlite:FILE              answer from elsewhere: a page and a REST interface
   gopher-mcp token add ada --scope answer           make the token that the page asks for
+  gopher-mcp gateway --upstream NAME=URL            an MCP server that asks before a tool destroys anything
+  gopher-mcp audit --store sqlite:FILE              whether nobody changed the record of what was answered
 """
 
 

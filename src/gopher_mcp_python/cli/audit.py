@@ -60,11 +60,11 @@ def _anchor(args: argparse.Namespace) -> Anchor | None:
 
 
 def _opened(spec: str) -> Backend:
-    from ..serve.opening import _backend
+    from ..serve.opening import open_backend
 
     kind, _, rest = spec.partition(":")
     if kind == "memory":
         raise UsageError("--store memory has no audit that others could look at")
     if kind == "sqlite" and not Path(rest.removeprefix("//")).expanduser().is_file():
         raise UsageError("--store names a file that is not there")  # it would be made
-    return _backend(spec)
+    return open_backend(spec)

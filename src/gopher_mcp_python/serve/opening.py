@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..store.core import Store
     from ..store.keys import KeyProvider
 
-__all__ = ["default_folder", "open_store"]
+__all__ = ["default_folder", "open_backend", "open_store"]
 
 
 def open_store(spec: str, keys: str | Path | None = None) -> Store:
@@ -21,7 +21,7 @@ def open_store(spec: str, keys: str | Path | None = None) -> Store:
     """
     from ..store.core import Store
 
-    backend = _backend(spec)
+    backend = open_backend(spec)
     try:
         return Store(backend, _keys(keys, spec))
     except BaseException:
@@ -40,7 +40,8 @@ def default_folder() -> Path:
         raise ValueError("there is no home folder: set HOME, or name files and folders by their options") from None
 
 
-def _backend(spec: str) -> Backend:
+def open_backend(spec: str) -> Backend:
+    """Where the rows are, by `spec`. Raises as `open_store`."""
     if spec == "memory":
         from ..store.memory import MemoryBackend
 

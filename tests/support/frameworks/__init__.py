@@ -3,6 +3,7 @@
     adk         Google ADK, with mcp 2.x
     fastmcp     FastMCP's client, pydantic-ai and langchain-core, with mcp 2.x
     adapters    langchain-mcp-adapters, with mcp 1.x
+    schemathesis    no framework: the command that tries a REST interface against its document
 
 An environment is installed once by pip, into the cache of the test downloads (tests/support/vendor.py):
 
@@ -34,8 +35,9 @@ WANTED = {
     "fastmcp": ["fastmcp-slim[client]==4.2.3", "pydantic-ai-slim[mcp]==2.68.0", "langchain-core==1.8.3", "pytest>=8.3"],
     # mcp-types: left behind when pip installs the adapters where mcp 2.x was.
     "adapters": ["langchain-mcp-adapters==0.3.2", "mcp-types==2.3.0", "pytest>=8.3"],
+    "schemathesis": ["schemathesis==4.32.5"],
 }
-OLDEST_PYTHON = {"adk": (3, 11), "fastmcp": (3, 11), "adapters": (3, 10)}
+OLDEST_PYTHON = {"adk": (3, 11), "fastmcp": (3, 11), "adapters": (3, 10), "schemathesis": (3, 10)}
 HERE = Path(__file__).parent
 
 
