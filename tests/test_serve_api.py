@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn")
-
 from gopher_mcp_python import GopherAgentElicitationRequest
 from gopher_mcp_python.store import model
 from gopher_mcp_python.store.core import Store

@@ -16,8 +16,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn")
-
 from gopher_mcp_python.cli import main
 from gopher_mcp_python.serve import TokenFile
 from gopher_mcp_python.serve.opening import open_store

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn")
-
 from gopher_mcp_python.serve import feed as feed_module
 from gopher_mcp_python.serve.feed import Feed, Subscription, TooMany
 from gopher_mcp_python.store import model

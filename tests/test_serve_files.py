@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn")
-
 from gopher_mcp_python.serve import uploads as uploads_module
 from gopher_mcp_python.serve.media import MediaCheck, allows, is_media_type
 from gopher_mcp_python.serve.uploads import QuotaExceeded, Uploads, plain_name

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn")
-
 from gopher_mcp_python import GopherAgentElicitationRequest
 from gopher_mcp_python.store import model
 from tests.support.page import Browser, Tab

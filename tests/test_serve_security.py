@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn")
-
 from gopher_mcp_python.serve import create_app
 from gopher_mcp_python.serve.rates import Rate
 from gopher_mcp_python.serve.server import _BoundedProtocol

@@ -592,3 +592,20 @@ def test_nothing_that_is_asked_or_answered_is_told(store: Store, caplog: pytest.
     asked = GopherAgentElicitationRequest("form", message=secret("message"), requested_schema=NAME)
     assert handler(asked).content == answer["content"]
     assert secret("message") not in repr(handler) + caplog.text and secret("answer") not in caplog.text
+
+
+def test_where_there_is_no_window_notebook_or_terminal_the_chain_comes_to_the_store() -> None:
+    from tests.support import children
+
+    code = """
+from gopher_mcp_python import GopherAgentElicitationRequest, HandlerChain
+from gopher_mcp_python.store import KeyRing, MemoryBackend, Store, StoreElicitationHandler
+
+with Store(MemoryBackend(), KeyRing.generate()) as store:
+    def answer(one):
+        store.respond("ada", one.id, {"action": "accept"})
+    chain = HandlerChain(store=StoreElicitationHandler(store, caller="ada", on_created=answer))
+    print(chain(GopherAgentElicitationRequest("url", "e", "Sign in.", "https://mail.example/")).action)
+"""
+    ended = children.python("import os; os.setsid()" + code)
+    assert (ended.check().out, ended.err) == ("accept\n", "")

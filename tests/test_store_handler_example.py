@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn")
-
 from tests.support import children
 from tests.support.answering import SECONDS, answering
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn")
-
 from gopher_mcp_python import GopherAgent, McpToolset
 from gopher_mcp_python.serve.opening import open_store
 from gopher_mcp_python.store import Store, StoreElicitationHandler
