@@ -40,6 +40,10 @@ class PostgresPlace(LocalPlace):
             connection.execute("SET session_replication_role = replica")
             connection.execute(statement.encode(), values)
 
+    def write(self, id: str, **columns: Any) -> None:
+        sets = ", ".join(f"{column} = %({column})s" for column in columns)
+        self.tamper(f"UPDATE gopher_mcp.mcp_elicitations SET {sets} WHERE id = %(id)s", {**columns, "id": id})
+
     def let_records_change(self) -> None:
         self.tamper("ALTER TABLE gopher_mcp.mcp_elicitations DISABLE TRIGGER mcp_recorded_stays")
 

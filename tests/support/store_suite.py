@@ -379,6 +379,51 @@ class StoreSuite:
         with pytest.raises(SealError, match=f"response of elicitation {open_one.id}"):
             store.consume("ada", open_one.id, **CALL)
 
+    def test_a_yes_is_to_what_was_shown_and_to_nothing_else(self, place: Place, store: Store) -> None:
+        """The hash of a call that nobody approved is put beside the yes to another one."""
+        harmless, wanted = confirm(store, tool="list"), confirm(store)
+        store.respond("ada", harmless.id, {"confirmed": True})
+        with store._backend.transaction("ada", write=False) as tx:
+            row = tx.get(wanted.id)
+        assert row is not None
+        place.write(harmless.id, binding_mac=row.binding_mac)
+        for call in (
+            lambda: store.consume("ada", harmless.id, **CALL),
+            lambda: store.is_confirmed("ada", harmless.id),
+            lambda: store.get("ada", harmless.id),
+        ):
+            with pytest.raises(SealError, match=harmless.id):
+                call()
+        assert events(store, harmless.id) == ["requested", "responded"]
+
+    @pytest.mark.parametrize("changed", [{"tool": "list"}, {"server": None}, {"type": "string_input"}])
+    def test_a_question_whose_call_was_changed_is_not_shown(self, place: Place, store: Store, changed: Any) -> None:
+        asked, other = confirm(store), confirm(store)
+        place.write(asked.id, **changed)
+        assert [one.id for one in store.pending("ada")] == [other.id]
+        with pytest.raises(SealError, match=asked.id):
+            store.get("ada", asked.id)
+
+    def test_a_question_given_to_another_caller_is_not_theirs(self, place: Place, store: Store) -> None:
+        asked = confirm(store)
+        place.write(asked.id, caller="eve")
+        assert store.pending("eve") == []
+        store.respond("eve", asked.id, {"confirmed": True})
+        with pytest.raises(SealError, match=asked.id):
+            store.is_confirmed("eve", asked.id)
+
+    def test_no_column_makes_a_yes(self, place: Place, store: Store) -> None:
+        no, never = confirm(store), confirm(store)
+        store.respond("ada", no.id, {"confirmed": False})
+        place.write(no.id, confirmed=True)
+        place.write(never.id, status="responded", confirmed=True, ended_at=never.created_at)
+        for one in (no, never):
+            assert store.confirmation_state("ada", one.id) == "declined" and not store.is_confirmed("ada", one.id)
+            assert store.consume("ada", one.id, **CALL) == "declined"
+            for call in (store.get, store.wait):
+                with pytest.raises(SealError, match=one.id):
+                    call("ada", one.id)
+
     # ---- Time -------------------------------------------------------------------------------------------------------
 
     def test_an_answer_after_the_end_is_a_conflict(self, place: Place, store: Store) -> None:

@@ -1,7 +1,7 @@
 """Approvals: a yes to one call, bound to who asks, the server, the tool and the exact arguments, and used once.
 
-The yes that counts is the sealed answer, not the column beside it: who can write to the database and has no key can't
-approve anything.
+The yes that counts is the sealed answer to the sealed question, not the columns beside them: who can write to the
+database and has no key can't have a call made that nobody said yes to.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .model import ElicitationType, NewElicitation
 from .outcome import ConfirmationState, ConsumeState
 from .payload import ARGUMENTS_BYTES, plain_json
+from .rows import asked_of
 
 if TYPE_CHECKING:
     from .acting import Act
@@ -59,8 +60,9 @@ def newest_of(sealer: Sealer, bound: Sequence[tuple[str, str]], facts: list[Any]
     return next((id for id, mac in bound if matches(mac)), None)
 
 
-def state_of(row: Row | None, now: datetime, lasts: timedelta) -> ConfirmationState:
-    """Where a confirmation stands; what is overdue was expired before."""
+def state_of(sealer: Sealer, row: Row | None, now: datetime, lasts: timedelta) -> ConfirmationState:
+    """Where a confirmation stands; what is overdue was expired before. Raises SealError when a yes can't be opened, or
+    was to something else."""
     if row is None or row.type != "confirmation":
         return "absent"
     if row.status != "responded":
@@ -69,24 +71,31 @@ def state_of(row: Row | None, now: datetime, lasts: timedelta) -> ConfirmationSt
         return "declined"
     if row.consumed_at is not None:
         return "used"
-    return "approved" if _fresh(row, now, lasts) else "expired"
+    if not _fresh(row, now, lasts):
+        return "expired"
+    return "approved" if _is_yes(sealer, row) else "declined"
 
 
 def consume(act: Act, sealer: Sealer, row: Row | None, facts: list[Any], lasts: timedelta) -> ConsumeState:
-    """See Store.consume. Raises SealError when the answer is not the one that was given."""
+    """See Store.consume. Raises SealError as `state_of`."""
     if row is None:
         return "absent"
     if row.type != "confirmation" or not sealer.mac_is_of(row.binding_mac, facts):
         return "mismatch"
-    state = state_of(row, act.now, lasts)
+    state = state_of(sealer, row, act.now, lasts)
     if state == "used":
         return "used" if row.completed_at is not None else "unknown"
     if state != "approved":
         return cast("ConsumeState", state)
-    if row.response is None or sealer.open(row.id, "response", row.response) != {"confirmed": True}:
-        return "declined"
     act.change(row, "consumed", consumed_at=act.now)
     return "consumed"
+
+
+def _is_yes(sealer: Sealer, row: Row) -> bool:
+    if row.question is None or row.response is None:
+        return False
+    asked_of(sealer, row)  # the columns, the hash of the call among them, are those of the question that was answered
+    return bool(sealer.open(row.id, "response", row.response) == {"confirmed": True})
 
 
 def _fresh(row: Row, now: datetime, lasts: timedelta) -> bool:

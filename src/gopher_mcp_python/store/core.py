@@ -28,7 +28,18 @@ from .model import LONGEST_TIMEOUT_S, ElicitationStatus, NewElicitation, StoredE
 from .outcome import Change, ConfirmationState, ConsumeState, Outcome
 from .payload import CALLER_CHARACTERS, clear_text
 from .responses import WHOLE, validate_response
-from .rows import answer_facts, check_caller, may_be_id, new_row, refused, told
+from .rows import (
+    answer_facts,
+    asked_of,
+    check_caller,
+    clear_facts,
+    may_be_id,
+    new_row,
+    refused,
+    sealed_question,
+    shown,
+    told,
+)
 from .sealing import Sealer
 from .waiting import Waiters, wait_for
 
@@ -98,12 +109,12 @@ class Store:
         if not isinstance(timeout_s, (int, float)) or not 1 <= timeout_s <= LONGEST_TIMEOUT_S:
             raise ValueError(f"timeout_s must be from 1 to {LONGEST_TIMEOUT_S} seconds")
         id = f"el_{secrets.token_urlsafe(16)}"
-        question = self._sealer.seal(id, "question", {"message": new.message, "params": new.params})
-        binding = approvals.binding_of(self._sealer, caller, new)
+        facts = clear_facts(caller, new, approvals.binding_of(self._sealer, caller, new))
+        question, lasts = sealed_question(self._sealer, id, new, facts), timedelta(seconds=timeout_s)
         with acting(self._usable(), caller) as act:
             self._check_rate(act)
-            row = act.add(new_row(id, caller, new, question, binding, act.now, timedelta(seconds=timeout_s)))
-        return told(row, new.message, new.params)
+            row = act.add(new_row(id, facts, question, act.now, lasts))
+        return shown(row, new.message, new.params)
 
     def create_confirmation(
         self,
@@ -149,7 +160,7 @@ class Store:
 
     def _judged(self, row: Row, response: Any) -> tuple[dict[str, str], Any]:
         kind = row.type or row.mode
-        params = {} if kind in ("confirmation", "url") else self._question(row)["params"]
+        params = {} if kind in ("confirmation", "url") else asked_of(self._sealer, row)[1]
         return validate_response(kind, params, response)
 
     def _answered(
@@ -201,7 +212,7 @@ class Store:
 
     def get(self, caller: str, id: str) -> StoredElicitation:
         """An elicitation of `caller`. Raises ElicitationNotFound, SealError when it can't be unsealed, StoreError."""
-        return self._unsealed(self._row(caller, id))
+        return told(self._sealer, self._row(caller, id))
 
     def pending(self, caller: str, *, limit: int = 100, after: str | None = None) -> list[StoredElicitation]:
         """What `caller` has to answer, oldest first: at most `limit` (1 to 1000) of them, those behind the elicitation
@@ -220,7 +231,7 @@ class Store:
         found = []
         for row in rows:
             try:
-                found.append(self._unsealed(row))
+                found.append(told(self._sealer, row))
             except SealError as error:
                 _log.error("left out of a list: %s", error)
         return found
@@ -260,7 +271,7 @@ class Store:
     def confirmation_state(self, caller: str, id: str) -> ConfirmationState:
         """Where a confirmation stands; "absent" for what is none of this caller's. Raises StoreError."""
         row, now = self._find(caller, id)
-        return approvals.state_of(row, now, self._approval)
+        return approvals.state_of(self._sealer, row, now, self._approval)
 
     def find_confirmation(
         self, caller: str, *, tool: str, arguments: Mapping[str, Any], server: str | None = None
@@ -376,14 +387,5 @@ class Store:
             raise StoreError("The store is closed")
         return self._backend
 
-    # ---- Rows in clear ----------------------------------------------------------------------------------------------
-
-    def _question(self, row: Row) -> dict[str, Any]:
-        if row.question is None:
-            return {"message": "", "params": {}}
-        opened: dict[str, Any] = self._sealer.open(row.id, "question", row.question)
-        return opened
-
     def _unsealed(self, row: Row) -> StoredElicitation:
-        question = self._question(row)
-        return told(row, question["message"], question["params"])
+        return told(self._sealer, row)
