@@ -106,6 +106,28 @@ def test_several_at_once() -> None:
     assert judged(rules, "run", {"items": [query, {"name": "safe"}]}) == "hold"  # whose arguments they are is not told
 
 
+def test_of_several_values_one_is_enough_to_hold_and_all_have_to_match_to_allow() -> None:
+    deny = Rules(rules=(Rule("hub:query", when={"paths.*": "/etc/.*"}, then="deny"),), allow=("hub:query",))
+    assert judged(deny, "query", {"paths": ["/tmp/x"]}) == judged(deny, "query", {"paths": []}) == "allow"
+    for paths in (["/etc/x"], ["/tmp/x", "/etc/x"], ["/etc/x", 7]):
+        assert judged(deny, "query", {"paths": paths}) == "deny", paths
+    both = Rules(rules=(Rule("hub:query", when={"a": "x", "b": "y"}, then="deny"),), allow=("hub:query",))
+    assert judged(both, "query", {"a": "x"}) == "allow" and judged(both, "query", {"a": "x", "b": "y"}) == "deny"
+    allow = Rules(rules=(Rule("hub:query", when={"items.*.sql": "select .*"}, then="allow"),))
+    select = {"sql": "select 1"}
+    assert judged(allow, "query", {"items": [select, select]}) == "allow"
+    for other in ({"sql": "drop"}, {"SQL": "drop"}, {}, "drop", None):
+        assert judged(allow, "query", {"items": [select, other]}) == "hold", other
+    for items in ([], {"*": select}, select, None):
+        assert judged(allow, "query", {"items": items}) == "hold", items
+
+
+@pytest.mark.parametrize("other", [{"tool": "kills"}, {}, "kills", ["kills"], None, {"name": None}])
+def test_no_entry_of_a_batch_is_passed_over(other: Any) -> None:
+    assert judged(Rules(rules=(BATCH,)), "run", {"items": [{"name": "safe"}, other]}) == "hold"
+    assert judged(Rules(rules=(BATCH,)), "run", {"items": {"*": {"name": "safe"}}}) == "hold"
+
+
 def test_a_chain_of_tools_that_run_each_other_ends() -> None:
     rule = Rule("hub:run", calls="name", arguments="args")
     arguments: dict[str, Any] = {"name": "safe"}

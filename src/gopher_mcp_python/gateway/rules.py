@@ -7,9 +7,10 @@
 
 Patterns are `server:tool` with `*`, `?` and `[...]`, compared exactly and with the server's own name of the tool. What
 is strictest wins: deny, then hold, then allow, then what the server says of its tool. The argument that a rule's `when`
-names is compared as a whole; an argument that is missing or no text does not match. A rule with `calls` says where a
-tool that runs other tools has the name of the one that it runs (and `arguments`, where that one's are): that one is
-judged instead; a call that names none is held.
+names is compared as a whole; an argument that is missing or no text does not match. Of several values at one path all
+have to match for the rule to allow, and one is enough for it to hold or deny. A rule with `calls` says where a tool
+that runs other tools has the name of the one that it runs (and `arguments`, where that one's are): that one is judged
+instead; a call that names none, or has an entry that names none, is held.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _STRICTNESS: dict[str, int] = {"allow": 0, "hold": 1, "deny": 2}
 _LISTS = ("trusted", "allow", "hold", "deny")
 # How deep tools that run tools that run tools are followed.
 _MAX_DEPTH = 4
+# What stands at a path that leads nowhere: equal to nothing, matched by nothing.
+_MISSING = object()
 
 
 @dataclass(frozen=True)
@@ -64,21 +67,24 @@ class Rule:
                 raise ValueError("a rule's when has a pattern that is no regular expression") from None
 
     def applies(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether all of `when` match; of several values at one path each has to."""
+        """Whether all of `when` match. Of several values at one path each has to for the rule to allow. For it to hold
+        or deny one is enough, or another value beside it would be the way round."""
         return all(self._matches(path, pattern, arguments) for path, pattern in self.when.items())
 
     def inner(self, arguments: Mapping[str, Any]) -> list[tuple[Any, Mapping[str, Any]]]:
         """The names at `calls`, each with its arguments."""
         names = list(values_at(arguments, self.calls or ""))
         found = list(values_at(arguments, self.arguments)) if self.arguments else []
-        if len(found) != len(names):  # whose they are can't be told
+        if len(found) != len(names) or _MISSING in found:  # whose they are can't be told
             found = [{}] * len(names)
         return [(name, given if isinstance(given, Mapping) else {}) for name, given in zip(names, found, strict=True)]
 
-    @staticmethod
-    def _matches(path: str, pattern: str, arguments: Mapping[str, Any]) -> bool:
-        found = list(values_at(arguments, path))
-        return bool(found) and all(isinstance(value, str) and re.fullmatch(pattern, value) for value in found)
+    def _matches(self, path: str, pattern: str, arguments: Mapping[str, Any]) -> bool:
+        found = [
+            isinstance(value, str) and re.fullmatch(pattern, value) is not None
+            for value in values_at(arguments, path)
+        ]
+        return any(found) if self.then in ("hold", "deny") else bool(found) and all(found)
 
 
 @dataclass(frozen=True)
@@ -197,7 +203,7 @@ class Rules:
 
 
 def values_at(value: Any, path: str) -> Iterator[Any]:
-    """What stands at a path; nothing where a part is missing."""
+    """What stands at a path; _MISSING wherever a part of it is missing, so that no entry of a list is passed over."""
     if not path:
         yield value
         return
@@ -205,8 +211,10 @@ def values_at(value: Any, path: str) -> Iterator[Any]:
     if part == "*" and isinstance(value, list):
         for entry in value:
             yield from values_at(entry, rest)
-    elif isinstance(value, Mapping) and part in value:
+    elif part != "*" and isinstance(value, Mapping) and part in value:
         yield from values_at(value[part], rest)
+    else:
+        yield _MISSING
 
 
 def _matches_any(patterns: Sequence[str], server: str, tool: str) -> bool:
