@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gopher_mcp_python import GopherAgentElicitationRequest
+from gopher_mcp_python.serve import Principal
 from gopher_mcp_python.store import model
 from gopher_mcp_python.store.core import Store
 from gopher_mcp_python.store.keys import KeyRing
@@ -182,6 +183,20 @@ def test_who_calls_can_not_answer(serving: Serving) -> None:
         unknown = serving.request(method, where, body, token=None)
         assert unknown.status == 401 and unknown.headers["www-authenticate"].startswith("Bearer")
     assert serving.get("/v1/whoami", token=serving.call).json["scopes"] == ["call"]
+    assert serving.store.confirmation_state("ada", asked.id) == "pending"
+
+
+def test_who_may_both_call_and_answer_can_not_answer(
+    start: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tokens of somebody else's making (a JWT) may say so."""
+    serving = start()
+    asked = serving.store.create_confirmation("ada", tool="t", arguments={})
+    both = Principal("ada", "both", frozenset({"call", "answer"}))
+    monkeypatch.setattr(serving.tokens, "authenticate", lambda authorization: both)
+    refused = serving.respond(asked.id, {"confirmed": True})
+    assert (refused.status, refused.error["code"]) == (403, "scope") and "own" in refused.error["message"]
+    assert serving.get(f"{BASE}/events").status == 403
     assert serving.store.confirmation_state("ada", asked.id) == "pending"
 
 

@@ -72,6 +72,20 @@ def test_heartbeats_and_revoked_tokens(start: Callable[..., Serving]) -> None:
         assert event == {"event": "end"}
 
 
+def test_a_revoked_token_hears_no_more_however_much_happens(start: Callable[..., Serving]) -> None:
+    serving = start(heartbeat_s=0.3)
+    token = serving.tokens.add("ada", ["answer"], name="gone")
+    with serving.feed(token) as feed:
+        assert feed.next()["event"] == "ready"
+        (entry,) = (one for one in serving.tokens.entries() if one.name == "gone")
+        serving.tokens.revoke(entry.id)
+        for _ in range(5_000):  # never is there a pause as long as a heartbeat
+            serving.store.create("ada", model.string_input("?"))
+            if (event := feed.next())["event"] != "change":
+                break
+        assert event == {"event": "end"}
+
+
 def test_bounded_subscribers_who_give_their_place_back(start: Callable[..., Serving]) -> None:
     serving = start()
     serving.app.state.feed._per_caller = 1

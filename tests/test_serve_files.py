@@ -16,6 +16,7 @@ from gopher_mcp_python.serve import uploads as uploads_module
 from gopher_mcp_python.serve.media import MediaCheck, allows, is_media_type
 from gopher_mcp_python.serve.uploads import QuotaExceeded, Uploads, plain_name
 from gopher_mcp_python.store import model
+from gopher_mcp_python.store.errors import StoreError
 from tests.support.serving import BASE, Serving
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + bytes(50)
@@ -55,6 +56,47 @@ def test_a_file_is_stored_and_answered_with(serving: Serving) -> None:
     assert serving.respond(identity, {"file_id": upload["file_id"]}).status == 200
     assert serving.store.result("ada", identity) == upload
     assert serving.respond(identity, upload).json["outcome"] == "already_recorded"
+
+
+def test_the_short_answer_again_is_fine(serving: Serving) -> None:
+    identity = ask(serving)
+    first, second = (serving.send_file(identity, text, "text/plain").json["file_id"] for text in (b"one", b"two"))
+    for outcome in ("recorded", "already_recorded", "already_recorded"):
+        assert serving.respond(identity, {"file_id": first}).json["outcome"] == outcome
+    for other in ({"file_id": second}, {"file_id": "x"}, {}, {"file_id": first, "size": 9}):
+        refused = serving.respond(identity, other)
+        assert (refused.status, refused.error.get("status")) == (409, "responded"), other
+    assert in_folder(serving) == sorted([first, f"{first}.json"])
+
+
+def test_no_answer_is_without_its_file(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever dies between the two: the file is kept from before the answer is recorded."""
+    identity = ask(serving)
+    upload = serving.send_file(identity, b"text", "text/plain").json
+    recorded = serving.store.respond
+
+    def dies(*given: Any, **named: Any) -> Any:
+        recorded(*given, **named)
+        raise StoreError("gone before it could say so")
+
+    monkeypatch.setattr(serving.store, "respond", dies)
+    assert serving.respond(identity, {"file_id": upload["file_id"]}).status == 503
+    assert serving.uploads.sweep(older_than=-1) == 0 and serving.uploads.path(upload["file_id"]).exists()
+    assert serving.store.result("ada", identity) == upload
+
+
+def test_a_file_that_has_not_become_the_answer_is_swept_away(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    identity = ask(serving)
+    upload = serving.send_file(identity, b"text", "text/plain").json
+    respond = serving.store.respond
+
+    def too_late(caller: str, id: str, *given: Any, **named: Any) -> Any:
+        serving.store.cancel(caller, id)
+        return respond(caller, id, *given, **named)
+
+    monkeypatch.setattr(serving.store, "respond", too_late)
+    assert serving.respond(identity, upload).status == 409
+    assert serving.uploads.sweep(older_than=-1) == 1 and in_folder(serving) == []
 
 
 def test_only_what_was_received_is_believed(serving: Serving) -> None:
@@ -167,7 +209,13 @@ def test_quota(serving: Serving) -> None:
 def test_without_a_folder(tmp_path: Path) -> None:
     serving = Serving(tmp_path, uploads=None)
     try:
-        assert serving.send_file(ask(serving), b"x", "text/plain").status == 503
+        identity = ask(serving)
+        assert serving.send_file(identity, b"x", "text/plain").status == 503
+        made_up = {"file_id": "../x", "name": "x", "size": 1, "sha256": "0" * 64, "media_type": "text/plain"}
+        assert serving.respond(identity, made_up).status == 503
+        assert serving.store.get("ada", identity).status == "pending"
+        assert serving.post(f"{BASE}/{identity}/cancel").status == 200
+        assert serving.respond(identity, made_up).status == 409
     finally:
         serving.close()
 

@@ -13,7 +13,7 @@ import pytest
 
 from gopher_mcp_python.serve import create_app
 from gopher_mcp_python.serve.rates import Rate
-from gopher_mcp_python.serve.server import _BoundedProtocol
+from gopher_mcp_python.serve.server import BoundedProtocol
 from gopher_mcp_python.store import model
 from tests.support.serving import BASE, SECONDS, Serving
 
@@ -69,6 +69,7 @@ def test_other_origins_are_refused(serving: Serving) -> None:
     asked = serving.store.create_confirmation("ada", tool="t", arguments={})
     host = serving.host
     origins = ["https://evil.example", "null", f"http://{host}.evil.example", "http://127.0.0.1:1", "file://"]
+    origins += [f"http://{host}:80", f"https://{host}:443", "http://[", "http://[x]", "http://", "://", "http:"]
     origins += [f"http://{host}/", f"http://{host}@evil.example", "http://127.0.0.1", f"ftp://{host}"]
     for origin in origins:
         for site in ({"Origin": origin}, {"Origin": origin, "Content-Type": "application/x-www-form-urlencoded"}):
@@ -137,7 +138,7 @@ def test_https_is_kept(start: Callable[..., Serving]) -> None:
 
 
 def test_whoever_is_slow_is_left(start: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_BoundedProtocol, "head_seconds", 0.3)
+    monkeypatch.setattr(BoundedProtocol, "head_seconds", 0.3)
     serving = start(patience_s=0.3)
     head = f"POST {BASE}/x/respond HTTP/1.1\r\nHost: {serving.host}\r\nAuthorization: Bearer {serving.answer}\r\n"
     with serving.raw() as connection:  # half a head, then nothing

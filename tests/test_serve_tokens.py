@@ -88,7 +88,7 @@ def test_a_damaged_file_lets_nobody_in_and_is_not_written_over(file: TokenFile) 
 @pytest.mark.parametrize(
     ("caller", "scopes", "name"),
     [("", ["answer"], None), (" ", ["answer"], None), ("a\nb", ["answer"], None), ("x" * 201, ["call"], None),
-     ("ada", [], None), ("ada", ["admin"], None), ("ada", ["answer"], "a\x1bb")],
+     ("ada", ["call", "answer"], None), ("ada", [], None), ("ada", ["admin"], None), ("ada", ["answer"], "a\x1bb")],
 )  # fmt: skip
 def test_odd_tokens_are_not_made(file: TokenFile, caller: str, scopes: Any, name: str | None) -> None:
     with pytest.raises(TokenFileError):
@@ -117,7 +117,7 @@ def test_add_list_revoke(tmp_path: Path, capsys: Any) -> None:
     token = out.strip()
     assert TokenFile(path).authenticate(f"Bearer {token}") is not None, "standard output is the token and nothing else"
     assert "ada" in err and token not in err
-    assert main(["token", "--tokens", path, "list"]) == 0
+    assert main(["token", "list", "--tokens", path]) == 0, "the file may be named after the action, too"
     listed = capsys.readouterr().out
     assert "answer" in listed and "ada" in listed and "(laptop)" in listed and token not in listed
     identity = listed.split()[0]

@@ -33,6 +33,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     actions.add_parser("list", help="what tokens there are (not the tokens)")
     revoke = actions.add_parser("revoke", help="end a token")
     revoke.add_argument("id", metavar="ID", help="as `list` shows it")
+    for action in actions.choices.values():  # before the action or after it
+        action.add_argument("--tokens", metavar="FILE", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:

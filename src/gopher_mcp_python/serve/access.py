@@ -43,11 +43,11 @@ class Access:
                 headers={"www-authenticate": _CHALLENGE},
             )
         self._count(self._rate, principal.caller)
-        if scope is not None and scope not in principal.scopes:
+        if scope is not None and not _may(principal, scope):
+            lacks = f'this token lacks the scope "{scope}"' if scope not in principal.scopes else "this token can call"
             raise Problem(
                 403,
-                f'this token lacks the scope "{scope}": answering needs a token of its own '
-                f"(gopher-mcp token add CALLER --scope {scope})",
+                f"{lacks}: answering needs a token of its own (gopher-mcp token add CALLER --scope {scope})",
                 code="scope",
                 headers={"www-authenticate": f'{_CHALLENGE}, error="insufficient_scope", scope="{scope}"'},
             )
@@ -56,7 +56,7 @@ class Access:
     async def is_still_good(self, request: Request) -> bool:
         """Whether the token of a request that goes on for long may still answer."""
         principal = await self._known(request)
-        return principal is not None and "answer" in principal.scopes
+        return principal is not None and _may(principal, "answer")
 
     async def _known(self, request: Request) -> Principal | None:
         headers = request.headers.getlist("authorization")
@@ -70,3 +70,8 @@ class Access:
         if wait:
             seconds = str(math.ceil(wait))
             raise Problem(429, f"too many requests: wait {seconds} s", headers={"retry-after": seconds})
+
+
+def _may(principal: Principal, scope: Scope) -> bool:
+    """Who calls tools can't approve what is called, whatever else the token says."""
+    return scope in principal.scopes and (scope != "answer" or "call" not in principal.scopes)

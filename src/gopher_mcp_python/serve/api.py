@@ -20,7 +20,7 @@ from ..forms import FormContentError
 from .bodies import declared_length, media_type_of, read_json
 from .drafts import fill, states_json
 from .feed import TooMany
-from .files import receive
+from .files import NO_FILES, file_answer, keeping_file, receive
 from .problems import Problem
 from .replies import Json
 from .talk import ask
@@ -106,12 +106,14 @@ class Api:
         who = await self._access.admit(request)
         body = await read_json(request)
         one = await self._one(request, who)
-        response = await self._response(body, one, who)
-        outcome = await ask(self._store.respond, who.caller, one.id, response, by=who.name)
-        result = _outcome(outcome, one.id)
-        if self._uploads is not None and one.type == "file_upload":
-            await run_in_threadpool(self._settle_files, one, response, outcome)
-        return result
+        response = await self._response(body, one)
+
+        async def record() -> Outcome:
+            return await ask(self._store.respond, who.caller, one.id, response, by=who.name)
+
+        if one.type == "file_upload" and self._uploads is not None:
+            return _outcome(await keeping_file(self._uploads, one, response, record), one.id)
+        return _outcome(await record(), one.id)
 
     async def cancel(self, request: Request) -> Response:
         """Ends it without an answer."""
@@ -139,8 +141,7 @@ class Api:
         who = await self._access.admit(request)
         one = await self._one(request, who)
         if self._uploads is None:
-            why = "this server takes no files: start it with --uploads FOLDER"
-            raise Problem(503, why, headers={"connection": "close"})
+            raise Problem(503, NO_FILES, headers={"connection": "close"})
         upload = await receive(
             request, self._uploads, one, who.caller, media_type_of(request), declared_length(request)
         )
@@ -154,38 +155,15 @@ class Api:
             raise Problem(404, "there is no such elicitation")
         return await ask(self._store.get, who.caller, identity)
 
-    async def _response(self, body: dict[str, Any], one: StoredElicitation, who: Principal) -> Any:
+    async def _response(self, body: dict[str, Any], one: StoredElicitation) -> Any:
         if body.keys() == {"fields"}:
             return await run_in_threadpool(_filled, one, body["fields"])
         if body.keys() != {"response"} or not isinstance(body["response"], dict):
             raise Problem(422, 'send {"response": {...}} (or, for a form, {"fields": [...]})', code="malformed")
         response: dict[str, Any] = body["response"]
-        if one.type == "file_upload" and self._uploads is not None and one.status == "pending":
-            return await run_in_threadpool(self._file_answer, response, one, who)
+        if one.type == "file_upload":
+            return await run_in_threadpool(file_answer, self._uploads, one, response)
         return response
-
-    def _file_answer(self, response: dict[str, Any], one: StoredElicitation, who: Principal) -> Any:
-        """The whole answer for a file that has come; `{"file_id": ...}` is enough, and nothing else is believed."""
-        assert self._uploads is not None
-        upload = self._uploads.find(who.caller, one.id, response.get("file_id"))
-        if upload is None:
-            fields = {"file_id": "must name a file that was sent for this elicitation (POST .../file)"}
-            raise Problem(422, "there is no such file", fields=fields)
-        answer = upload.answer()
-        wrong = {name: "is not what was received" for name, value in response.items() if answer.get(name) != value}
-        if wrong:
-            raise Problem(
-                422, "this is not what was received", fields={name[:80]: text for name, text in wrong.items()}
-            )
-        return answer
-
-    def _settle_files(self, one: StoredElicitation, response: Any, outcome: Outcome) -> None:
-        """The file of the answer stays, the others for the same elicitation go."""
-        assert self._uploads is not None
-        if outcome.kind == "recorded":
-            upload = self._uploads.find(one.caller, one.id, response["file_id"])
-            if upload is not None:
-                self._uploads.keep(upload)
 
 
 class _FeedResponse(StreamingResponse):

@@ -160,15 +160,20 @@ class Subscription:
         self._feed.leave(self)
 
     async def chunks(self, heartbeat: float, is_welcome: Callable[[], Awaitable[bool]]) -> AsyncIterator[bytes]:
-        """What goes to the client, until the feed ends or `is_welcome` (asked at each heartbeat) says no."""
+        """What goes to the client, until the feed ends or `is_welcome` says no. It is asked every `heartbeat` seconds,
+        however much happens meanwhile."""
         yield b"".join([b": connected\n\n", *self._first])
+        now = asyncio.get_running_loop().time
+        beat = now() + heartbeat
         while self._feed.is_open:
-            try:
-                event = await asyncio.wait_for(self._queue.get(), heartbeat)
-            except asyncio.TimeoutError:
+            if now() >= beat:
                 if not await is_welcome():
                     return
+                beat = now() + heartbeat
                 yield b": heartbeat\n\n"
+            try:
+                event = await asyncio.wait_for(self._queue.get(), max(0.001, beat - now()))
+            except asyncio.TimeoutError:
                 continue
             if event is None:
                 return

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -106,11 +105,11 @@ class Guard:
 
 def _is_origin_of(origin: str, host: str) -> bool:
     """Whether a page of this origin came from the host that the request names. A proxy may have taken TLS off."""
-    parts = urlsplit(origin)
-    default = _DEFAULT_PORTS.get(parts.scheme)
-    if default is None or parts.path or parts.query or parts.fragment:
+    scheme, _, place = origin.lower().partition("://")
+    default = _DEFAULT_PORTS.get(scheme)
+    if default is None or not _HOST.match(place):
         return False
-    return parts.netloc.lower().removesuffix(default) == host.lower().removesuffix(default)
+    return place.removesuffix(default) == host.lower().removesuffix(default)
 
 
 def _is_link(scope: Scope, headers: Headers) -> bool:

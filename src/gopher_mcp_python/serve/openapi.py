@@ -206,7 +206,7 @@ def document() -> dict[str, Any]:
         one: {"get": _operation("show", "One elicitation in full.", _answers(200, "Elicitation", 404))},
         f"{one}/respond": {
             "post": _operation(
-                "respond", "Records the answer.", _answers(200, "Recorded", *ended), requestBody=_body("Answer")
+                "respond", "Records the answer.", _answers(200, "Recorded", *ended, 507), requestBody=_body("Answer")
             )
         },
         f"{one}/cancel": {

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-__all__ = ["Server", "bind", "is_loopback"]
+__all__ = ["BoundedProtocol", "Server", "bind", "is_loopback"]
 
 HEAD_SECONDS = 10.0  # in which a connection has to send the whole head of a request
 MAX_HEAD = 32 << 10  # bytes
@@ -22,7 +22,7 @@ KEEP_ALIVE = 15  # seconds between two requests of a connection
 GRACE = 5  # seconds for requests that are under way when the server ends
 
 
-class _BoundedProtocol(H11Protocol):
+class BoundedProtocol(H11Protocol):
     """Closes connections that take too long over the head of a request; uvicorn itself has no such limit."""
 
     _timer: asyncio.TimerHandle | None = None
@@ -83,7 +83,7 @@ class Server(uvicorn.Server):
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         config = uvicorn.Config(
             app,
-            http=_BoundedProtocol,
+            http=BoundedProtocol,
             ws="none",
             log_config=None,
             access_log=False,

@@ -42,7 +42,7 @@ class Principal:
     Attributes:
         caller: whose elicitations they are.
         name: of the token, for the audit ("laptop"); never the token.
-        scopes: what it may do: "call" tools, "answer" elicitations.
+        scopes: what it may do: "call" tools, "answer" elicitations. Who has both can only call.
     """
 
     caller: str
@@ -109,11 +109,12 @@ class TokenFile:
     def add(self, caller: str, scopes: Iterable[Scope], *, name: str | None = None) -> str:
         """Makes a token for `caller` and returns it: the only time that anybody sees it.
 
-        Raises TokenFileError: an empty or odd caller or name, no scope or an unknown one, a file that can't be used.
+        Raises TokenFileError: an empty or odd caller or name, no scope, an unknown one or both, a file that can't be
+        used.
         """
         wanted = frozenset(scopes)
-        if not wanted or not wanted <= set(SCOPES):
-            raise TokenFileError(f"a token needs a scope: {' or '.join(SCOPES)}")
+        if len(wanted) != 1 or not wanted <= set(SCOPES):
+            raise TokenFileError(f"a token has one scope, {' or '.join(SCOPES)}: who calls may not approve with it")
         _check_name("caller", caller)
         identity = secrets.token_hex(4)
         name = name if name is not None else f"token-{identity}"

@@ -82,7 +82,7 @@ class Uploads:
         self.max_bytes, self.max_per_caller = max_bytes, max_per_caller
         self._coming: dict[str, list[Incoming]] = {}
         self._known: dict[str, Upload] = {}  # read before; the folder says which are still there
-        self._lock = threading.Lock()
+        self._lock, self._noting = threading.Lock(), threading.Lock()
         try:
             make_folder(self.folder)
         except TokenStoreError as error:
@@ -119,9 +119,24 @@ class Uploads:
             raise ValueError("no id of a file")
         return self.folder / file_id
 
+    def claim(self, upload: Upload) -> bool:
+        """It is about to be an answer, so that nothing removes it; False when it was one. Noted before the answer is
+        recorded: what dies in between leaves a file too many, and never an answer without its file."""
+        with self._noting:
+            found = self._read(upload.file_id)
+            if found is not None and found.is_answer:
+                return False
+            self._note(Upload(**{**asdict(upload), "is_answer": True}))
+            return True
+
+    def release(self, upload: Upload) -> None:
+        """It has not become the answer."""
+        with self._noting:
+            self._note(Upload(**{**asdict(upload), "is_answer": False}))
+
     def keep(self, upload: Upload) -> None:
         """It is the answer; other files for the same elicitation go."""
-        self._note(Upload(**{**asdict(upload), "is_answer": True}))
+        self.claim(upload)
         self.drop(upload.elicitation, but=upload.file_id)
 
     def drop(self, elicitation: str, *, but: str | None = None) -> None:
