@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import mcp_types as types
 import pytest
+from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
-from gopher_mcp_python.gateway import Rules
+from gopher_mcp_python.gateway import Gateway, Rules, Upstream
 from gopher_mcp_python.gateway.held import META_KEY
+from gopher_mcp_python.toolset.connection import MemoryConnection
 from tests.support.gateways import House, Person, Vault, id_of, memory_store, run, soon, status_of, text_of
 
 BOTH = pytest.mark.parametrize("modern", [False, True], ids=["handshake", "2026-07-28"])
@@ -331,6 +334,42 @@ def test_a_refusal_before_the_call_began_costs_no_approval() -> None:
     assert len(house.vault.runs) == 1
 
 
+def test_what_a_refusal_has_left_does_not_stand_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gopher_mcp_python.gateway.approvals.UNSPENT_SECONDS", -1.0)
+    house = House()
+
+    async def body() -> None:
+        async with house.client() as client:
+            held = await client.call_tool("guarded", {})
+            house.store.respond("local", id_of(held), {"confirmed": True})
+            with pytest.raises(MCPError):
+                await client.call_tool("guarded", {})
+            again = await client.call_tool("guarded", {})
+            assert status_of(again) == "held" and id_of(again) != id_of(held)
+
+    run(body())
+    assert house.vault.runs == []
+
+
+@BOTH
+def test_a_tool_that_is_listed_twice_is_held(modern: bool) -> None:
+    class Twice(Vault):
+        async def _list_tools(self, ctx: Any, params: Any) -> Any:
+            found = await super()._list_tools(ctx, params)
+            harmless = types.ToolAnnotations(destructive_hint=False)
+            found.tools.append(types.Tool(name="erase", input_schema={"type": "object"}, annotations=harmless))
+            return found
+
+    house = House(Twice())
+
+    async def body() -> None:
+        async with house.client(modern=modern) as client:
+            assert status_of(await client.call_tool("erase", {})) == "held"
+            assert text_of(await client.call_tool("peek", {})) == "peek done"
+
+    run(body())
+
+
 def test_a_call_that_was_given_up_is_unknown() -> None:
     house = House()
 
@@ -434,3 +473,17 @@ def test_arguments_too_large_to_be_confirmed_are_not_run() -> None:
 
     run(body())
     assert house.vault.runs == []
+
+
+def test_a_gateway_behind_a_gateway_asks_through_it() -> None:
+    inner, person = House(caller="inner"), Person()
+    upstream = Upstream("inner", MemoryConnection(inner.gateway.server))
+    outer = Gateway([upstream], memory_store(), rules=Rules(allow=("inner:*",)))
+
+    async def body() -> None:
+        async with Client(outer.server, mode="auto", elicitation_callback=person) as client:
+            assert text_of(await client.call_tool("erase", {})) == "erase done"
+            assert text_of(await client.call_tool("rounds", {})) == "vault's own: accept Bob"
+
+    run(body())
+    assert inner.vault.runs == [("erase", {}), ("rounds", {})] and len(person.confirmations) == 2

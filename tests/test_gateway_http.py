@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +16,16 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from mcp.shared.exceptions import MCPError
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, HEADER_MISMATCH, PROTOCOL_VERSION_META_KEY
 
 from gopher_mcp_python.gateway import Gateway, read_upstream
 from gopher_mcp_python.gateway.http import create_app
 from gopher_mcp_python.gateway.jwt_tokens import JwtAuthenticator
+from gopher_mcp_python.gateway.serving import HttpServer
+from gopher_mcp_python.serve.server import BoundedProtocol
 from gopher_mcp_python.serve.tokens import TokenFile
 from tests.support.gateways import OverHttp, Person, id_of, memory_store, run, status_of, text_of
-from tests.support.hosting import Hosted, closed_port
+from tests.support.hosting import Hosted, closed_port, listener
 from tests.support.serving import Serving
 
 BOTH = pytest.mark.parametrize("modern", [False, True], ids=["handshake", "2026-07-28"])
@@ -252,7 +257,7 @@ def test_a_good_jwt(provider: Provider) -> None:
     "claims",
     [
         {"iss": "https://idp.example"}, {"iss": None}, {"aud": "other"}, {"aud": None}, {"exp": 1}, {"exp": None},
-        {"sub": None}, {"sub": ""}, {"sub": 7}, {"nbf": time.time() + 3600},
+        {"sub": None}, {"sub": ""}, {"sub": 7}, {"sub": "a\nb"}, {"sub": "x" * 201}, {"nbf": time.time() + 3600},
     ],
 )  # fmt: skip
 def test_a_jwt_that_is_not_for_us(provider: Provider, claims: dict[str, Any]) -> None:
@@ -418,3 +423,110 @@ def test_a_server_that_is_down_is_named_and_costs_no_approval() -> None:
     finally:
         front.close()
     assert store.pending("local") == []
+
+
+# ---- what the request itself says ------------------------------------------------------------------------------------
+
+
+def test_headers_say_what_was_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool's arguments may be mirrored into headers (2026-07-28), by which proxies choose where a call goes."""
+    region = {"type": "string", "x-mcp-header": "Region"}
+    monkeypatch.setattr("tests.support.gateways.SCHEMA", {"type": "object", "properties": {"region": region}})
+    house, seen = OverHttp(), []
+
+    async def peek(context: Any, arguments: Any, params: Any) -> str:
+        seen.append(dict(context.request.headers))
+        return "seen"
+
+    house.vault._peek = peek  # type: ignore[attr-defined]
+
+    def call(tool: str, **headers: str) -> httpx2.Response:
+        meta = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_INFO_META_KEY: {"name": "t", "version": "1"},
+                CLIENT_CAPABILITIES_META_KEY: {}}  # fmt: skip
+        params = {"name": tool, "arguments": {"region": "test"}, "_meta": meta}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        headers |= {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": tool}
+        return post(house.url, message, **headers)
+
+    try:
+        for tool in ("erase", "peek"):
+            refused = call(tool, mcp_param_region="prod")
+            assert refused.status_code == 400 and refused.json()["error"]["code"] == HEADER_MISMATCH, refused.text
+        assert house.store.pending("local") == [] and seen == []
+        passed = call("peek", mcp_param_region="test", mcp_param_other="prod")
+        assert passed.json()["result"]["content"][0]["text"] == "seen"
+        assert seen[0]["mcp-param-region"] == "test" and "mcp-param-other" not in seen[0]
+        assert call("erase", mcp_param_region="test").json()["result"]["isError"]
+        assert len(house.store.pending("local")) == 1
+    finally:
+        house.close()
+
+
+def test_one_caller_can_not_open_any_number_of_sessions(house: OverHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gopher_mcp_python.gateway.front.MAX_OF_CALLER", 1)
+    first = post(house.url)
+    assert '"protocolVersion"' in first.text and "open already" in post(house.url).text
+    session = {"mcp_session_id": first.headers["mcp-session-id"], "mcp_protocol_version": "2025-11-25"}
+    assert "opened before" in post(house.url, **session).text, "a second handshake makes no second connection"
+    with httpx2.Client(timeout=20) as client:
+        client.delete(house.url, headers={name.replace("_", "-"): value for name, value in session.items()})
+    for _ in range(500):  # the session's own task gives its place back
+        if '"protocolVersion"' in post(house.url).text:
+            break
+    else:
+        raise AssertionError("the place was not given back")
+
+
+def test_whoever_is_slow_with_a_head_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BoundedProtocol, "head_seconds", 0.2)
+    gateway = Gateway([read_upstream("x=http://127.0.0.1:9/mcp")], memory_store())
+    listening = listener()
+    server = HttpServer(create_app(gateway, [], anonymous=True))
+    thread = threading.Thread(target=server.serve_on, args=(listening,), daemon=True)
+    thread.start()
+    try:
+        with socket.create_connection(listening.getsockname(), 20) as slow:
+            slow.sendall(b"POST /mcp HTTP/1.1\r\nHost: ")
+            assert slow.recv(1) == b""
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listening.close()
+    assert not thread.is_alive()
+
+
+def test_a_slow_provider_holds_up_only_those_who_need_it(provider: Provider) -> None:
+    found = authenticator(provider)
+    good = provider.token()
+    assert who(found, good) is not None
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def hanging(url: str) -> dict[str, Any]:
+        asked.set()
+        assert goes_on.wait(60)
+        return provider.fetch(url)
+
+    found._fetch, found._tried_at = hanging, float("-inf")
+    strange = jwt.encode({}, provider.keys["one"], algorithm="RS256", headers={"kid": "unknown"})
+    stranger = threading.Thread(target=who, args=(found, strange))
+    known: list[Any] = []
+    other = threading.Thread(target=lambda: known.append(who(found, good)))
+    try:
+        stranger.start()
+        assert asked.wait(60)
+        other.start()
+        other.join(10)
+        assert known and known[0].caller == "ada", "it waited for the provider"
+    finally:
+        goes_on.set()
+        stranger.join(60)
+        other.join(60)
+
+
+def test_odd_entries_of_a_key_set_are_passed_over(provider: Provider) -> None:
+    odd: list[Any] = [None, 7, {"kid": ["one"], "kty": "RSA"}, {"kid": "a", "kty": "RSA", "n": 5}, {"kid": {}}]
+    found = authenticator(provider, fetch=lambda url: {"keys": [*odd, *provider.fetch(url)["keys"], {"kty": 1}]})
+    assert who(found, provider.token()).caller == "ada"
+    for leeway in (float("nan"), float("inf"), -1.0, 301.0):
+        with pytest.raises(ValueError, match="leeway"):
+            authenticator(provider, leeway_s=leeway)

@@ -13,7 +13,10 @@ from mcp.shared.exceptions import MCPError
 
 from gopher_mcp_python import GopherAgentElicitationResponse, McpToolset
 from gopher_mcp_python.gateway import Gateway, Upstream
+from gopher_mcp_python.gateway.channel import Client as Asking
+from gopher_mcp_python.gateway.front import Pool
 from gopher_mcp_python.gateway.held import META_KEY
+from gopher_mcp_python.gateway.upstream import Upstreams
 from gopher_mcp_python.toolset.connection import MemoryConnection
 from tests.support.gateways import FORM, House, Person, Vault, memory_store, run, soon, text_of
 from tests.support.toolset_servers import BOTH as BOTH_ERAS
@@ -424,3 +427,56 @@ def test_answers_given_beforehand_approve_nothing() -> None:
 
     run(body())
     assert house.vault.runs == []
+
+
+def test_an_older_client_is_asked_only_what_it_declared() -> None:
+    """Also by a server that asks through its results."""
+    gateway = Gateway([Upstream("s", MemoryConnection(Scenario(MODERN).server))], memory_store(), rules=_all())
+
+    async def body() -> None:
+        async with Client(gateway.server, mode="legacy") as client:
+            with pytest.raises(MCPError, match="the client does not support elicitation"):
+                await client.call_tool("input_required", {})
+
+    run(body())
+
+
+# ---- how many there may be -------------------------------------------------------------------------------------------
+
+
+def test_one_caller_can_not_call_any_number_of_times_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gopher_mcp_python.gateway.front.MAX_OF_CALLER", 1)
+    house = House()
+
+    async def body() -> None:
+        async with house.client(modern=True) as client:
+            for _ in range(3):  # a request that is refused gives its place back
+                with pytest.raises(MCPError, match="requestState"):
+                    await client.session.call_tool("peek", {}, request_state="gopher-mcp.x.y", input_responses={})
+            slow = asyncio.ensure_future(client.call_tool("slow", {}))
+            await house.vault.gates["slow"].wait()
+            with pytest.raises(MCPError, match="open already"):
+                await client.call_tool("peek", {})
+            house.vault.gates["never"].set()
+            assert text_of(await slow) == "done"
+            assert text_of(await client.call_tool("peek", {})) == "peek done"
+
+    run(body())
+
+
+def test_connections_that_wait_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gopher_mcp_python.gateway.front.MAX_ALL_IDLE", 3)
+
+    async def body() -> None:
+        pool = Pool(Upstreams([Upstream("s", MemoryConnection(Vault().sdk))]))
+        clients = [Asking("ada", "2026-07-28", {}, {"name": f"client {number}"}) for number in range(10)]
+        for client in clients:
+            pool.give_back(pool.take(client))
+        assert [front.client for front in pool._since] == clients[-3:] and len(pool._idle) == 3
+        last = pool.take(clients[-1])
+        assert last.client is clients[-1] and len(pool._since) == 2
+        pool.give_back(last)
+        await pool.close()
+        assert not pool._since and not pool._idle
+
+    run(body())

@@ -229,6 +229,7 @@ def test_the_command_over_http(place: Place, tmp_path: Path) -> None:
         (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--trust", "b"], "'b'"),
         (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--deny", "x"], "server:tool"),
         (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--jwks", "https://x/"], "go together"),
+        (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--jwt-leeway", "nan"], "0 to 300"),
         (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--host", "0.0.0.0", "--anonymous"],
          "loopback"),
     ],

@@ -162,6 +162,8 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--confirm-timeout must be 1 to 1800 seconds")
     if bool(args.tls_cert) != bool(args.tls_key):
         raise UsageError("--tls-cert and --tls-key go together")
+    if not 0 <= args.jwt_leeway <= 300:
+        raise UsageError("--jwt-leeway must be 0 to 300 seconds")
     jwt = (args.jwks, args.jwt_issuer, args.jwt_audience)
     if any(jwt) and not all(jwt):
         raise UsageError("--jwks, --jwt-issuer and --jwt-audience go together")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -28,6 +29,8 @@ __all__ = ["Approvals"]
 
 _log = logging.getLogger("gopher_mcp_python.gateway")
 T = TypeVar("T")
+# Seconds for which the approval of a call stands that the server refused before it began.
+UNSPENT_SECONDS = 300.0
 # Confirmed calls that may wait for their next round at the same time; older ones are given up.
 MAX_GOING = 10_000
 
@@ -45,8 +48,8 @@ class Approvals:
         self._store = store
         self._timeout_s = timeout_s
         self._decline_s = decline_s
-        # Approvals whose call the server refused before it began (-32042), so that they still stand.
-        self._unspent: set[str] = set()
+        # Approvals whose call the server refused before it began (-32042), and until when they stand.
+        self._unspent: dict[str, float] = {}
         # Confirmed calls that wait for their next round, each with what only that round brings along, once.
         self._going: dict[str, str] = {}
 
@@ -68,7 +71,11 @@ class Approvals:
         if state == "used":  # with a result, or without one
             state = await self._consume(call, stored.id)
         if state == "unknown" and stored.id in self._unspent:
-            return "unspent", stored.id
+            if self._stands(stored.id):
+                return "unspent", stored.id
+            del self._unspent[stored.id]
+            await self.complete(call, stored.id)  # nothing ran, and that is known
+            return "none", None
         if state == "pending":
             before = UNKNOWN_BEFORE if stored.message.startswith(UNKNOWN_BEFORE) else ""
             return state, Pending(stored.id, stored.expires_at, before)
@@ -117,8 +124,8 @@ class Approvals:
         Args:
             resumed: the call goes on in another round, so that its approval is consumed already.
         """
-        open_for_this = resumed or id in self._unspent
-        self._unspent.discard(id)
+        open_for_this = resumed or self._stands(id)
+        self._unspent.pop(id, None)
         with anyio.CancelScope(shield=True):
             state = await self._consume(call, id)
         if state != "consumed" and not (state == "unknown" and open_for_this):
@@ -147,8 +154,11 @@ class Approvals:
         return self._going.get(id) == token and self._going.pop(id, None) is not None
 
     def keep(self, id: str) -> None:
-        """The server refused the call before it began: the approval stands for its next attempt."""
-        self._unspent.add(id)
+        """The server refused the call before it began: the approval stands for its next attempt, and not for long."""
+        self._unspent[id] = time.monotonic() + UNSPENT_SECONDS
+
+    def _stands(self, id: str) -> bool:
+        return time.monotonic() <= self._unspent.get(id, float("-inf"))
 
     async def complete(self, call: HeldCall, id: str) -> None:
         """The call has its result. A store that is down meanwhile leaves it unknown, which is logged."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
 
 from ..redaction import log_failure
 from ..toolset.canonical import canonical_json
+from ..toolset.errors import INVALID_REQUEST
 from .channel import Channel, Client
 from .link import Link
 from .upstream import Upstream, Upstreams
 
-__all__ = ["Front", "Pool"]
+__all__ = ["Front", "Places", "Pool"]
 
 _log = logging.getLogger("gopher_mcp_python.gateway")
 # Seconds that a client's handshake waits for the servers to say what they offer.
@@ -25,6 +25,11 @@ WELCOME_SECONDS = 10.0
 # Connections of a client without a session (2026-07-28) that wait for its next request: how many, and how long.
 MAX_IDLE = 32
 IDLE_SECONDS = 60.0
+# The same, of all clients together.
+MAX_ALL_IDLE = 256
+# Sessions, and requests of clients without one, that one caller may have at the same time: each has connections (of a
+# command, a process) of its own.
+MAX_OF_CALLER = 500
 
 
 class Front:
@@ -79,6 +84,24 @@ class Front:
         await asyncio.gather(*(link.close() for link in self._links.values()))
 
 
+class Places:
+    """How many fronts each caller has at once."""
+
+    def __init__(self) -> None:
+        self._taken: Counter[str] = Counter()
+
+    def take(self, caller: str) -> None:
+        """Raises MCPError when the caller has as many as one may have."""
+        if self._taken[caller] >= MAX_OF_CALLER:
+            raise MCPError(INVALID_REQUEST, f"this caller has {MAX_OF_CALLER} sessions or calls open already: end some")
+        self._taken[caller] += 1
+
+    def give_back(self, caller: str) -> None:
+        self._taken[caller] -= 1
+        if not self._taken[caller]:
+            del self._taken[caller]
+
+
 class Pool:
     """Fronts of clients without a session: each request has one for itself while it is under way, so what a server
     asks meanwhile is asked for that request. Afterwards it waits for the same client's next one."""
@@ -86,39 +109,41 @@ class Pool:
     def __init__(self, upstreams: Upstreams) -> None:
         self._upstreams = upstreams
         self._idle: dict[str, list[tuple[Front, asyncio.TimerHandle]]] = defaultdict(list)
+        self._since: dict[Front, str] = {}  # all that are idle, the longest first, each with its key
+        self._places = Places()
         self._ending: set[asyncio.Task[None]] = set()
 
-    @asynccontextmanager
-    async def front(self, client: Client) -> AsyncIterator[Front]:
-        """A front for one request."""
-        front = self.take(client)
-        try:
-            yield front
-        finally:
-            self.give_back(front)
-
     def take(self, client: Client) -> Front:
+        """A front for one request, to be given back. Raises MCPError when the caller has too many."""
+        self._places.take(client.caller)
         idle = self._idle.get(_key(client))
-        if idle:
-            front, timer = idle.pop()
-            timer.cancel()
-            return front
-        return Front(self._upstreams, client, None)
+        return self._leave(idle[-1][0]) if idle else Front(self._upstreams, client, None)
 
     def give_back(self, front: Front) -> None:
+        self._places.give_back(front.client.caller)
         key = _key(front.client)
-        idle = self._idle[key]
-        if len(idle) >= MAX_IDLE:
+        if len(self._idle.get(key, ())) >= MAX_IDLE:
             self._end(front)
             return
-        loop = asyncio.get_running_loop()
-        idle.append((front, loop.call_later(IDLE_SECONDS, self._expire, key, front)))
+        timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._expire, front)
+        self._idle[key].append((front, timer))
+        self._since[front] = key
+        if len(self._since) > MAX_ALL_IDLE:
+            self._expire(next(iter(self._since)))
 
-    def _expire(self, key: str, front: Front) -> None:
+    def _leave(self, front: Front) -> Front:
+        """It is idle no longer."""
+        key = self._since.pop(front)
+        for entry in self._idle[key]:
+            if entry[0] is front:
+                entry[1].cancel()
         self._idle[key] = [entry for entry in self._idle[key] if entry[0] is not front]
         if not self._idle[key]:
             del self._idle[key]
-        self._end(front)
+        return front
+
+    def _expire(self, front: Front) -> None:
+        self._end(self._leave(front))
 
     def _end(self, front: Front) -> None:
         task = asyncio.ensure_future(front.close())
@@ -127,11 +152,8 @@ class Pool:
 
     async def close(self) -> None:
         """Ends all that wait."""
-        for entries in self._idle.values():
-            for front, timer in entries:
-                timer.cancel()
-                self._end(front)
-        self._idle.clear()
+        for front in list(self._since):
+            self._expire(front)
         if self._ending:
             await asyncio.wait(self._ending)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any
 
+import anyio
 import anyio.to_thread
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -24,6 +25,8 @@ __all__ = ["create_app", "is_loopback"]
 
 # The largest request, in bytes; arguments may hold a file.
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
+# Requests whose sender one authenticator looks up at the same time.
+AUTHENTICATING = 16
 
 
 def create_app(
@@ -55,12 +58,12 @@ def create_app(
     if not anonymous and not authenticators:
         raise ValueError("nobody could call: give tokens (--tokens), a key set for JWTs, or allow loopback callers")
     named = f"[{host}]" if ":" in host else host
-    hosts = [f"{named}:{port}", *allowed_hosts]
+    names = [named, "127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else [named]
+    at = ["", f":{port}"] if port in (80, 443) else [f":{port}"]  # a scheme's own port is left out by clients
+    hosts = [*(name + end for name in names for end in at), *allowed_hosts]
     origins = [*allowed_origins]
     if is_loopback(host):
-        names = ("127.0.0.1", "localhost", "[::1]")
-        hosts += [f"{name}:{port}" for name in names]
-        origins += [f"http://{name}:{port}" for name in names]
+        origins += [f"http://{name}{end}" for name in names[1:] for end in at]
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
     app = gateway.server.streamable_http_app(
         transport_security=security, host=host, max_request_body_size=MAX_REQUEST_BYTES
@@ -88,6 +91,7 @@ class _Authenticated:
         self._authenticators = tuple(authenticators)
         self._anonymous = anonymous
         self._metadata = metadata
+        self._limiters: dict[int, anyio.CapacityLimiter] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -111,8 +115,12 @@ class _Authenticated:
             await self._app(scope, receive, send)
 
     async def _principal(self, authorization: str) -> Principal | None:
-        for authenticator in self._authenticators:
-            found = await anyio.to_thread.run_sync(authenticator.authenticate, authorization)
+        for place, authenticator in enumerate(self._authenticators):
+            # Threads of its own: one that waits for an identity provider takes none from the store and from others.
+            limiter = self._limiters.get(place)
+            if limiter is None:
+                limiter = self._limiters[place] = anyio.CapacityLimiter(AUTHENTICATING)
+            found = await anyio.to_thread.run_sync(authenticator.authenticate, authorization, limiter=limiter)
             if found is not None:
                 return found
         return None

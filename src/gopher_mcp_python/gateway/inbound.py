@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import MCP_PARAM_HEADER_PREFIX
+from mcp.shared.inbound import (
+    MCP_PARAM_HEADER_PREFIX,
+    find_invalid_x_mcp_header,
+    mcp_param_headers,
+    validate_mcp_param_headers,
+    x_mcp_header_map,
+)
 from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -21,6 +27,7 @@ from .channel import Channel, Client, Passage, RequestContext
 from .front import Front
 from .link import Link
 from .rounds import OpenCall, OpenCalls, input_required
+from .session import ASKED
 from .states import States, is_ours
 
 __all__ = ["Inbound"]
@@ -48,6 +55,7 @@ class Inbound:
     open: OpenCall | None = None
     state: dict[str, Any] | None = None
     passage: Passage = field(init=False)
+    _mirrored: dict[str, str] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.channel = Channel(self.context.session, self.context.request_id)
@@ -91,11 +99,29 @@ class Inbound:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Arguments that the client mirrored into headers; nothing else of its request goes on."""
+        """Arguments mirrored into headers: by the tool's schema where it is known, else as the client did. Nothing else
+        of its request goes on."""
+        if self._mirrored is not None:
+            return self._mirrored
         request = self.context.request
         if request is None or not self.client.modern:
             return {}
         return {name: value for name, value in request.headers.items() if name.startswith(_PARAM_PREFIX)}
+
+    def mirror(self, tool: Mapping[str, Any]) -> None:
+        """From here on the headers are made of the arguments, which is what is judged and confirmed, so that no server
+        and no proxy acts on another value. Raises MCPError when the client's own headers say something else."""
+        schema, arguments = tool.get("inputSchema"), self.params.get("arguments") or {}
+        request = self.context.request
+        if find_invalid_x_mcp_header(schema) is not None:  # nobody may mirror by such a schema
+            self._mirrored = {}
+            return
+        wrong = None
+        if request is not None and self.client.modern:
+            wrong = validate_mcp_param_headers(schema, arguments, request.headers)
+        if wrong is not None:
+            raise MCPError(wrong.code, wrong.message, data=wrong.data)
+        self._mirrored = mcp_param_headers(x_mcp_header_map(schema), arguments)
 
     async def forward(self, link: Link, params: Mapping[str, Any]) -> dict[str, Any]:
         """To the server and back; what a server asks through its result is asked on the client's way back, if it has
@@ -105,15 +131,30 @@ class Inbound:
             await self.passage.told()
             if self.client.modern or result.get("resultType") != "input_required":
                 return await self.shaped(link, result)
-            responses = {
-                key: await self.channel.request(str(entry.get("method")), _with_id(entry.get("params")))
-                for key, entry in (result.get("inputRequests") or {}).items()
-            }
-            params = {**params, "inputResponses": responses}
+            params = {**params, "inputResponses": await self._answers(link, result.get("inputRequests") or {})}
             params.pop("requestState", None)
             if "requestState" in result:
                 params["requestState"] = result["requestState"]
         raise MCPError(INTERNAL_ERROR, f"{link.upstream.name} asked for input more than {MAX_INPUT_ROUNDS} times")
+
+    async def passed(self, link: Link, params: Mapping[str, Any]) -> dict[str, Any]:
+        """As `forward`, for what no confirmation is about: the state of a gateway behind this one is kept within one of
+        this one's, which go to no server. Raises MCPError."""
+        result = await self.forward(link, params)
+        inner = result.get("requestState")
+        return {**result, "requestState": self.states.seal({"inner": inner}, self.whose)} if is_ours(inner) else result
+
+    async def _answers(self, link: Link, requests: Mapping[str, Any]) -> dict[str, Any]:
+        """What the client answers to a server's questions, as far as it declared that it can. Raises MCPError."""
+        found = {}
+        for key, entry in requests.items():
+            method = entry.get("method") if isinstance(entry, Mapping) else None
+            needed = ASKED.get(method) if isinstance(method, str) else None
+            if needed is None or self.client.capabilities.get(needed) is None:
+                what = f"does not support {needed}" if needed else "can't be asked that"
+                raise MCPError(INTERNAL_ERROR, f"{link.upstream.name} asks for input, and the client {what}")
+            found[key] = await self.channel.request(str(method), _with_id(entry.get("params")))
+        return found
 
     async def shaped(self, link: Link, result: dict[str, Any]) -> dict[str, Any]:
         """The result as it came; where the two sides speak different versions, as the client's has it."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..redaction import log_failure
-from ..serve.tokens import SCOPES, Principal, bearer_of
+from ..serve.tokens import MAX_CALLER, SCOPES, Principal, bearer_of
 
 __all__ = ["ALGORITHMS", "JwtAuthenticator"]
 
@@ -26,6 +26,7 @@ _ASYMMETRIC = frozenset((*ALGORITHMS, "RS384", "RS512", "ES384", "ES512", "PS384
 KEYS_LAST_SECONDS = 300.0
 LOOK_AGAIN_SECONDS = 10.0
 FETCH_SECONDS = 10.0
+MAX_LEEWAY_SECONDS = 300.0
 MAX_KEY_SET_BYTES = 1024 * 1024
 
 
@@ -42,7 +43,7 @@ class JwtAuthenticator:
         scope_prefix: what stands before "call" and "answer" in the token's scopes ("gopher:").
         fetch: gets a URL's JSON; for tests.
 
-    Raises ValueError for an algorithm that needs a shared secret, or none at all.
+    Raises ValueError for an algorithm that needs a shared secret, or none at all; another leeway than 0 to 300 s.
     """
 
     def __init__(
@@ -60,6 +61,8 @@ class JwtAuthenticator:
         unknown = [name for name in algorithms if name not in _ASYMMETRIC]
         if unknown or not algorithms:
             raise ValueError(f"JWT algorithms must be some of {', '.join(sorted(_ASYMMETRIC))}")
+        if not 0 <= leeway_s <= MAX_LEEWAY_SECONDS:  # also what is no number
+            raise ValueError(f"the leeway for JWTs must be 0 to {MAX_LEEWAY_SECONDS:.0f} seconds")
         if not issuer or not audience:
             raise ValueError("JWTs need an issuer and an audience: without them anybody's tokens would do")
         _check_url(jwks_url)
@@ -71,7 +74,7 @@ class JwtAuthenticator:
         self._claim = caller_claim
         self._prefix = scope_prefix
         self._fetch = fetch or _fetched
-        self._lock = threading.Lock()
+        self._lock, self._looking = threading.Lock(), threading.Lock()
         self._keys: dict[str | None, tuple[Any, str | None]] = {}
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")
@@ -103,7 +106,7 @@ class JwtAuthenticator:
 
     def _principal(self, claims: Mapping[str, Any]) -> Principal | None:
         caller = claims.get(self._claim)
-        if not isinstance(caller, str) or not caller.strip():
+        if not isinstance(caller, str) or not caller.strip() or len(caller) > MAX_CALLER or not caller.isprintable():
             return None
         told = claims.get("scope", claims.get("scp", ""))
         given = told.split() if isinstance(told, str) else told if isinstance(told, list) else []
@@ -115,13 +118,18 @@ class JwtAuthenticator:
         only key there is."""
         with self._lock:
             now = time.monotonic()
-            known = self._found(kid)
-            stale = now - self._fetched_at > KEYS_LAST_SECONDS
-            if (known is None or stale) and now - self._tried_at > LOOK_AGAIN_SECONDS:
+            known, age = self._found(kid), now - self._fetched_at
+            due = (known is None or age > KEYS_LAST_SECONDS) and now - self._tried_at > LOOK_AGAIN_SECONDS
+            if due:
                 self._tried_at = now
+        if known is not None and not due and age <= 2 * KEYS_LAST_SECONDS:
+            return known  # also while another request looks
+        with self._looking:  # whoever needs what is being looked up waits for it
+            if due:
                 self._look_up(now)
-                known = self._found(kid)
-            return known
+                self._tried_at = time.monotonic()
+        with self._lock:
+            return self._found(kid)
 
     def _found(self, kid: str | None) -> tuple[Any, str | None] | None:
         if kid is not None:
@@ -138,14 +146,17 @@ class JwtAuthenticator:
             for entry in listed if isinstance(listed, list) else ():
                 if not isinstance(entry, dict) or entry.get("use", "sig") != "sig" or entry.get("kty") == "oct":
                     continue
+                if not isinstance(entry.get("kid"), str | None):
+                    continue
                 try:
                     keys[entry.get("kid")] = jwt.PyJWK(entry).key, entry.get("alg")
-                except jwt.PyJWTError:  # of a kind that is not known here
+                except (jwt.PyJWTError, ValueError, TypeError):  # of a kind that is not known here
                     continue
         except Exception as error:
             log_failure(_log, "The key set for JWTs could not be fetched", error)
             return
-        self._keys, self._fetched_at = keys, now
+        with self._lock:
+            self._keys, self._fetched_at = keys, now
 
 
 def _check_url(url: str) -> None:
@@ -163,14 +174,15 @@ def _fetched(url: str) -> Mapping[str, Any]:
 
     from ..toolset.tls import shared_context
 
+    end = time.monotonic() + FETCH_SECONDS
     with httpx2.Client(verify=shared_context(), timeout=FETCH_SECONDS, follow_redirects=False) as client:
         with client.stream("GET", url, headers={"accept": "application/json"}) as reply:
             reply.raise_for_status()
             data = b""
             for part in reply.iter_bytes():
                 data += part
-                if len(data) > MAX_KEY_SET_BYTES:
-                    raise ValueError("the key set is too large")
+                if len(data) > MAX_KEY_SET_BYTES or time.monotonic() > end:
+                    raise ValueError("the key set is too large, or comes too slowly")
     found = json.loads(data)
     if not isinstance(found, dict):
         raise ValueError("the key set is no JSON object")

@@ -226,7 +226,13 @@ class Link:
         return await self._list_tools()
 
     async def _list_tools(self) -> dict[str, dict[str, Any]]:
-        return {str(tool.get("name")): tool for tool in await self.pages("tools/list", "tools")}
+        found: dict[str, dict[str, Any]] = {}
+        for tool in await self.pages("tools/list", "tools"):
+            name = str(tool.get("name"))
+            if found.get(name, tool) != tool:  # which of the two would run is not known: it counts as destructive
+                tool = {key: value for key, value in tool.items() if key != "annotations"}
+            found[name] = tool
+        return found
 
 
 def _task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:

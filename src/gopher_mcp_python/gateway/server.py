@@ -21,15 +21,15 @@ from pydantic import ValidationError
 
 from .. import __version__
 from ..redaction import log_failure
-from ..toolset.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+from ..toolset.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from .approvals import Approvals
 from .channel import Channel, Client, RequestContext
-from .front import Front, Pool
+from .front import Front, Places, Pool
 from .inbound import Inbound, shaped
 from .link import Link
 from .listening import listen
 from .lists import LISTED, listed, owner_of_resource
-from .rounds import OpenCalls
+from .rounds import OpenCall, OpenCalls
 from .rules import Rules
 from .states import States
 from .tools import ToolCalls
@@ -79,6 +79,7 @@ class Gateway:
         self._states = States(state_key)
         self._calls = OpenCalls()
         self._pool = Pool(self.upstreams)
+        self._sessions = Places()
         self.server: Server[Any] = Server("gopher-mcp", version=__version__, lifespan=self._lifespan)
         self.server.middleware.append(self._pass)
         self._handlers: dict[str, Handler] = {
@@ -150,11 +151,15 @@ class Gateway:
             _mapping(meta.get(CLIENT_INFO_META_KEY)) or {"name": "unnamed", "version": "0"},
         )
         front = self._pool.take(client)
-        inbound = Inbound(context, front, self._states, self._calls)
+        going: OpenCall | None = None
         try:
-            return await handler(inbound)
+            inbound = Inbound(context, front, self._states, self._calls)
+            try:
+                return await handler(inbound)
+            finally:
+                going = inbound.open
         finally:
-            task = inbound.open.task if inbound.open is not None else None
+            task = going.task if going is not None else None
             if task is not None and not task.done():  # a server's question is out: its session is still in use
                 task.add_done_callback(lambda _: self._pool.give_back(front))
             else:
@@ -175,8 +180,12 @@ class Gateway:
             _mapping(params.get("capabilities")),
             _mapping(params.get("clientInfo")),
         )
-        front = Front(self.upstreams, client, Channel(context.session))
         connection = _connection(context)
+        if _FRONT in connection.state:
+            raise MCPError(INVALID_REQUEST, "this session was opened before; open another one")
+        self._sessions.take(client.caller)
+        connection.exit_stack.callback(self._sessions.give_back, client.caller)
+        front = Front(self.upstreams, client, Channel(context.session))
         connection.exit_stack.push_async_callback(front.close)
         connection.state[_FRONT] = front
         await self._add_welcome(front, result)
@@ -220,7 +229,7 @@ class Gateway:
             return going_on
         link = inbound.front.link(upstream)
         params = inbound.onward(name=name)
-        return await inbound.deliver(link, lambda: inbound.forward(link, params))
+        return await inbound.deliver(link, lambda: inbound.passed(link, params))
 
     def _named(self, shown: str, what: str) -> tuple[Upstream, str]:
         found = self.upstreams.find(shown)
@@ -234,7 +243,7 @@ class Gateway:
         return await self._at_owner(
             inbound,
             str(inbound.params["uri"]),
-            lambda link: inbound.deliver(link, lambda: inbound.forward(link, inbound.onward())),
+            lambda link: inbound.deliver(link, lambda: inbound.passed(link, inbound.onward())),
         )
 
     async def _subscribe(self, inbound: Inbound) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import uvicorn
 
+from ..serve.server import MAX_HEAD, BoundedProtocol
 from ..toolset.quiet import hush
 from .server import Gateway
 
@@ -16,6 +17,7 @@ __all__ = ["HttpServer", "keep_quiet", "serve_stdio"]
 
 # As uvicorn has them by default, but for the end: open streams of clients are not waited for longer.
 GRACE_SECONDS = 3
+MAX_CONNECTIONS = 1000
 
 
 # The SDK's server tells the ids of sessions, which are as good as keys where callers need no token.
@@ -58,6 +60,9 @@ class HttpServer(uvicorn.Server):
         keep_quiet()
         config = uvicorn.Config(
             app,
+            http=BoundedProtocol,
+            h11_max_incomplete_event_size=MAX_HEAD,
+            limit_concurrency=MAX_CONNECTIONS,
             lifespan="on",
             ws="none",
             log_config=None,

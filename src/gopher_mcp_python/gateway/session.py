@@ -161,7 +161,8 @@ class UpstreamSession(Session):
         if self._dispatcher is None or self._closing.is_set():
             raise MCPError(CONNECTION_CLOSED, NOT_OPEN)
         sent = self._stamped(params)
-        options: CallOptions = {"headers": {**self._headers(method, sent), **(headers or {})}}
+        more = headers or {} if self.modern else {}
+        options: CallOptions = {"headers": {**self._headers(method, sent), **more}}
         if passage is None:
             return await self._dispatcher.send_raw_request(method, sent, options)
         token = (sent.get("_meta") or {}).get("progressToken")

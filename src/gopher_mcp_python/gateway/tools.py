@@ -61,9 +61,11 @@ class ToolCalls:
         )
         if verdict == "deny":
             return self._result(inbound, told(call, "denied", f"The gateway's rules deny {shown}. It was not run."))
+        if listed is not None or verdict == "hold":
+            inbound.mirror(listed or {})
         if verdict == "allow":
             params = inbound.onward(name=tool)
-            return await inbound.deliver(link, lambda: inbound.forward(link, params))
+            return await inbound.deliver(link, lambda: inbound.passed(link, params))
         try:
             return await self._held(inbound, link, call)
         except (StoreError, RateLimited) as error:
