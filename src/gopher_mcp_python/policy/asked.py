@@ -81,13 +81,13 @@ def asked_of(request: GopherAgentElicitationRequest, server: str | None, identit
 def is_confirmation(request: GopherAgentElicitationRequest) -> bool:
     """Whether the form asks for the approval of a call, which only a person can give."""
     raw = request.raw_params_json
-    if not isinstance(raw, str) or CONFIRMATION not in raw:
+    if not isinstance(raw, str):
         return False
     try:
-        params = json.loads(raw)
+        params = json.loads(raw)  # always: the mark may be written with escapes
         return CONFIRMATION in params["_meta"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        return True  # it names the mark and can't be read
+        return CONFIRMATION in raw  # it names the mark and can't be read
 
 
 def plain_host(host: str) -> str:
