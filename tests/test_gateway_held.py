@@ -135,6 +135,22 @@ def test_an_approval_is_for_its_call_only(tool: str, arguments: dict[str, Any]) 
     run(body())
 
 
+@BOTH
+def test_the_same_call_at_the_same_time_is_asked_about_once(modern: bool) -> None:
+    house = House()
+
+    async def body() -> None:
+        async with house.client(modern=modern) as client:
+            results = await asyncio.gather(*(client.call_tool("erase", {"path": "/a"}) for _ in range(6)))
+            assert len({id_of(result) for result in results}) == 1 == len(house.store.pending("local"))
+            house.store.respond("local", id_of(results[0]), {"confirmed": True})
+            results = await asyncio.gather(*(client.call_tool("erase", {"path": "/a"}) for _ in range(6)))
+            assert [result.is_error for result in results].count(False) == 1
+
+    run(body())
+    assert len(house.vault.runs) == 1
+
+
 def test_an_approval_is_its_callers_only() -> None:
     store, vault = memory_store(), Vault()
     ada, bob = House(vault, store=store, caller="ada"), House(vault, store=store, caller="bob")

@@ -8,6 +8,7 @@ said, and which only another confirmation by a person runs again.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import time
@@ -15,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.lowlevel
@@ -23,6 +25,7 @@ import anyio.to_thread
 from ..display import safe_line
 from ..redaction import log_failure
 from ..store.errors import ElicitationNotFound, StoreError
+from ..toolset.canonical import canonical_json
 from .held import UNKNOWN_BEFORE, HeldCall, Pending, Unsuitable
 
 __all__ = ["Approvals"]
@@ -50,6 +53,7 @@ class Approvals:
         self._decline_s = decline_s
         # Approvals whose call the server refused before it began (-32042), and until when they stand.
         self._unspent: dict[str, float] = {}
+        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         # Confirmed calls that wait for their next round, each with what only that round brings along, once.
         self._going: dict[str, str] = {}
 
@@ -84,6 +88,22 @@ class Approvals:
             fresh = datetime.now(timezone.utc) - ended < timedelta(seconds=self._decline_s)
             return ("declined", stored.id) if fresh else ("none", None)
         return (state, stored.id) if state in ("approved", "unknown") else ("none", None)
+
+    async def find_or_ask(self, call: HeldCall) -> tuple[str, Any]:
+        """As `find`, but where it is "none" or "unknown" a confirmation is asked for and comes with it. However many of
+        the same calls come at the same time, there is one, so that a person who answers it has answered them all."""
+        found, what = await self.find(call)
+        if found not in ("none", "unknown"):
+            return found, what
+        key = canonical_json([call.caller, call.server, call.tool, call.arguments])
+        lock = self._asking.get(key)
+        if lock is None:
+            lock = self._asking[key] = asyncio.Lock()
+        async with lock:
+            found, what = await self.find(call)
+            if found in ("none", "unknown"):
+                what = await self.create(call, UNKNOWN_BEFORE if found == "unknown" else "")
+            return found, what
 
     async def create(self, call: HeldCall, before: str = "") -> Pending:
         """Stores a confirmation to be answered. Raises StoreError, RateLimited."""

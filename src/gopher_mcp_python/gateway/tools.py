@@ -12,7 +12,6 @@ from ..toolset.errors import INVALID_PARAMS, URL_ELICITATION_REQUIRED
 from .approvals import Approvals
 from .held import (
     META_KEY,
-    UNKNOWN_BEFORE,
     HeldCall,
     Pending,
     Unsuitable,
@@ -105,18 +104,14 @@ class ToolCalls:
             if not await self._recorded(call, state["confirm"], answer):
                 return self._result(inbound, refused(call, "declined"))
             return await self._confirmed(inbound, link, call, state["confirm"])
-        found, what = await self._approvals.find(call)
+        found, what = await self._approvals.find_or_ask(call)
         if found in ("approved", "unspent"):
             return await self._confirmed(inbound, link, call, what)
         if found == "declined":
             return self._result(inbound, refused(call, found))
-        if found == "unknown":
-            pending = await self._approvals.create(call, UNKNOWN_BEFORE)
-            return self._result(inbound, held(call, pending))
-        pending = what if found == "pending" else await self._approvals.create(call)
-        if not self._ask_clients or not inbound.client.takes_forms:
-            return self._result(inbound, held(call, pending))
-        return await self._asked(inbound, link, call, pending)
+        if found == "unknown" or not self._ask_clients or not inbound.client.takes_forms:
+            return self._result(inbound, held(call, what))
+        return await self._asked(inbound, link, call, what)
 
     async def _asked(self, inbound: Inbound, link: Link, call: HeldCall, pending: Pending) -> dict[str, Any]:
         """Asks the client's person at once."""
