@@ -15,6 +15,7 @@ from gopher_mcp_python import GopherAgentElicitationRequest
 from gopher_mcp_python.serve import Principal
 from gopher_mcp_python.store import model
 from gopher_mcp_python.store.core import Store
+from gopher_mcp_python.store.errors import StoreError
 from gopher_mcp_python.store.keys import KeyRing
 from gopher_mcp_python.store.memory import MemoryBackend
 from tests.support.serving import BASE, Serving
@@ -426,6 +427,20 @@ def test_a_store_that_is_away(start: Callable[..., Serving]) -> None:
     for path in ("/ready", BASE, f"{BASE}/{NOWHERE}"):
         gone = serving.get(path)
         assert gone.status == 503 and gone.headers["retry-after"] == "5"
+
+
+def test_a_store_that_is_away_is_not_asked_by_everybody(
+    start: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gopher_mcp_python.serve.app._READY_FOR", 1000.0)
+    serving, asked = start(), []
+
+    def away() -> None:
+        asked.append(1)
+        raise StoreError("away")
+
+    monkeypatch.setattr(serving.store, "check", away)
+    assert {serving.get("/ready", token=None).status for _ in range(5)} == {503} and len(asked) == 1
 
 
 def test_too_many_requests(start: Callable[..., Serving]) -> None:

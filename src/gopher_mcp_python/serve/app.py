@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -38,7 +39,7 @@ __all__ = ["create_app"]
 
 _LOG = logging.getLogger("gopher_mcp_python.serve")
 _SWEEP_EVERY = 3600.0  # seconds
-_READY_FOR = 1.0  # seconds for which a store that answered is taken to answer
+_READY_FOR = 1.0  # seconds for which what the store was found to be is taken to be so
 
 
 def create_app(
@@ -115,21 +116,33 @@ async def _sweep(uploads: Uploads) -> None:
             log_failure(_LOG, "files that nobody answered with can't be removed", error)
 
 
+@dataclass
+class _Found:
+    """How the store was found to be, and when (monotonic)."""
+
+    at: float = float("-inf")
+    is_good: bool = False
+
+
 def _health_routes(store: Store) -> list[Route]:
-    asked = {"at": float("-inf")}
+    asked, found = asyncio.Lock(), _Found()
 
     async def health(request: Request) -> Response:
         """The process answers."""
         return Json({"status": "ok"})
 
     async def ready(request: Request) -> Response:
-        """The store answers as well. Anybody may ask, so the store is asked once a second at most."""
-        if time.monotonic() - asked["at"] > _READY_FOR:
-            try:
-                await run_in_threadpool(store.check)
-            except StoreError:
-                raise Problem(503, "the store can't be reached", headers={"retry-after": "5"}) from None
-            asked["at"] = time.monotonic()
+        """The store answers as well. Anybody may ask, so the store is asked once a second at most, away or not."""
+        async with asked:
+            if time.monotonic() - found.at > _READY_FOR:
+                try:
+                    await run_in_threadpool(store.check)
+                    found.is_good = True
+                except StoreError:
+                    found.is_good = False
+                found.at = time.monotonic()
+        if not found.is_good:
+            raise Problem(503, "the store can't be reached", headers={"retry-after": "5"})
         return Json({"status": "ok"})
 
     return [Route("/health", health), Route("/ready", ready)]
