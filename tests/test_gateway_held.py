@@ -480,6 +480,22 @@ def test_no_round_of_a_confirmed_call_is_made_twice() -> None:
     assert house.vault.runs == [("rounds", {})]
 
 
+def test_a_confirmed_call_begins_without_answers_that_nobody_asked_for() -> None:
+    house = House()
+
+    async def body() -> None:
+        async with house.client(modern=True) as client:
+            held = await client.call_tool("rounds", {})
+            house.store.respond("local", id_of(held), {"confirmed": True})
+            answers = {"which": {"action": "accept", "content": {"name": "x"}}}
+            asked = await client.session.call_tool(
+                "rounds", {}, input_responses=answers, request_state="vault's own", allow_input_required=True
+            )
+            assert list(asked.input_requests) == ["which"] and house.vault.runs == []
+
+    run(body())
+
+
 def test_arguments_too_large_to_be_confirmed_are_not_run() -> None:
     house = House()
 

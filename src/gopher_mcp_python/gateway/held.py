@@ -100,7 +100,10 @@ def held(call: HeldCall, pending: Pending) -> dict[str, Any]:
 
 def unsuitable(call: HeldCall) -> dict[str, Any]:
     """The answer for arguments that no confirmation can be about."""
-    text = f"{call.shown} has to be confirmed by a person, and its arguments are too large for that. It was not run."
+    text = (
+        f"{call.shown} has to be confirmed by a person, and its arguments are too large for that, or hold a number "
+        "that JSON has not. It was not run."
+    )
     return told(call, "unsuitable", text)
 
 

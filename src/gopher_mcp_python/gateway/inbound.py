@@ -88,6 +88,7 @@ class Inbound:
     def onward(self, **changed: Any) -> dict[str, Any]:
         """The parameters for the server: as they came, without what is the gateway's own."""
         params = {**self.params, **changed}
+        params.pop("task", None)  # tasks are not passed on, so nobody could ask for what became of one
         if is_ours(params.get("requestState")):
             params.pop("requestState")
             inner = (self.state or {}).get("inner")

@@ -150,7 +150,10 @@ class ToolCalls:
         await link.session()  # a server that can't be reached costs no approval
 
         async def work() -> dict[str, Any]:
-            return await self._run(inbound, link, call, id)
+            params = inbound.onward(name=call.tool)
+            if not resumed:  # what was confirmed begins here: answers to questions that nobody asked are none
+                params = {key: value for key, value in params.items() if key not in ("inputResponses", "requestState")}
+            return await self._run(inbound, link, call, id, params)
 
         async def all_of_it() -> dict[str, Any]:
             state, result = await self._approvals.run(call, id, work, resumed=resumed)
@@ -158,9 +161,11 @@ class ToolCalls:
 
         return await inbound.deliver(link, all_of_it)
 
-    async def _run(self, inbound: Inbound, link: Link, call: HeldCall, id: str) -> dict[str, Any]:
+    async def _run(
+        self, inbound: Inbound, link: Link, call: HeldCall, id: str, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
         try:
-            result = await inbound.forward(link, inbound.onward(name=call.tool))
+            result = await inbound.forward(link, params)
         except Lost:
             return self._result(inbound, refused(call, "unknown"))
         except MCPError as error:
