@@ -232,6 +232,11 @@ def test_the_command_over_http(place: Place, tmp_path: Path) -> None:
         (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--jwt-leeway", "nan"], "0 to 300"),
         (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--host", "0.0.0.0", "--anonymous"],
          "loopback"),
+        (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--host", "0.0.0.0"], "say --public"),
+        (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--host", "0.0.0.0", "--public"],
+         "--allowed-host"),
+        (["--store", "memory", "--upstream", "a=http://127.0.0.1:1/mcp", "--tls-cert", "nowhere.pem", "--tls-key", "x"],
+         "nowhere.pem"),
     ],
 )  # fmt: skip
 def test_wrong_command_lines_say_what_is_wrong(

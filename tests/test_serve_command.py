@@ -115,6 +115,8 @@ def test_what_is_refused(tmp_path: Path, capsys: Any, monkeypatch: pytest.Monkey
         (["--store", "memory", "--host", "0.0.0.0"], 2, "say --public"),
         (["--store", "memory", "--host", "0.0.0.0", "--public"], 2, "--allowed-host"),
         (["--store", "memory", "--tls-cert", "x"], 2, "go together"),
+        (["--store", "memory", "--tls-cert", "nowhere.pem", "--tls-key", "x"], 2, "nowhere.pem"),
+        (["--store", "memory", "--tls-cert", __file__, "--tls-key", __file__], 2, "as PEM"),
         (["--store", "postgres"], 1, "memory, sqlite:PATH or postgresql://"),
         (["--store", "memory", "--port", "0", "--allowed-host", "http://x"], 1, "allowed host"),
         (

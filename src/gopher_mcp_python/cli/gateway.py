@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import options
 from .failures import EXIT_OK, UsageError
+from .listening import check_address, is_local_address, tls_options
 
 if TYPE_CHECKING:
     from ..gateway.rules import Rules
     from ..gateway.server import Gateway
     from ..gateway.upstream import Upstream
-    from ..store.core import Store
 
 _PORT = 8124
 
@@ -66,6 +66,8 @@ def _add_http(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--stdio", action="store_true", help="on standard input and output, for one client")
     where.add_argument("--port", type=options.port, default=_PORT, help=f"default: {_PORT}; 0: a free one")
     where.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    where.add_argument("--public", action="store_true", help="really listen on an address that others reach; needs "
+                       "--allowed-host, and https (--tls-cert, or a proxy that has it)")  # fmt: skip
     where.add_argument("--allowed-host", action="append", default=[], metavar="HOST:PORT",
                        help="a further Host header that is let in (name:* for any port); repeatable")  # fmt: skip
     where.add_argument("--allowed-origin", action="append", default=[], metavar="ORIGIN",
@@ -96,6 +98,7 @@ def _add_jwt(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C, or the end of standard input."""
     _check(args)
+    tls = tls_options(args)
     try:
         from ..gateway.server import Gateway
     except ImportError as error:
@@ -111,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
                 upstreams, store, rules=rules, ask_clients=not args.elsewhere, caller=args.caller,
                 confirm_seconds=args.confirm_timeout, state_key=state_key,
             )  # fmt: skip
-            return _stdio(gateway) if args.stdio else _http(args, gateway, store)
+            return _stdio(gateway) if args.stdio else _http(args, gateway, tls)
     finally:
         store.close()
 
@@ -125,7 +128,7 @@ def _stdio(gateway: Gateway) -> int:
     return EXIT_OK
 
 
-def _http(args: argparse.Namespace, gateway: Gateway, store: Store) -> int:
+def _http(args: argparse.Namespace, gateway: Gateway, tls: dict[str, Any]) -> int:
     from ..gateway.http import create_app
     from ..gateway.serving import HttpServer
     from ..serve.server import bind
@@ -137,7 +140,6 @@ def _http(args: argparse.Namespace, gateway: Gateway, store: Store) -> int:
             gateway, _authenticators(args), host=args.host, port=port, allowed_hosts=args.allowed_host,
             allowed_origins=args.allowed_origin, anonymous=args.anonymous,
         )  # fmt: skip
-        tls = {"ssl_certfile": args.tls_cert, "ssl_keyfile": args.tls_key} if args.tls_cert else {}
         shown = f"[{args.host}]" if ":" in args.host else args.host
         print(f"gateway on http{'s' if tls else ''}://{shown}:{port}/mcp   Ctrl-C stops", flush=True)
         if args.store == "memory":
@@ -160,8 +162,10 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("a server behind the gateway is missing: --upstream NAME=URL")
     if not 1 <= args.confirm_timeout <= 1800:
         raise UsageError("--confirm-timeout must be 1 to 1800 seconds")
-    if bool(args.tls_cert) != bool(args.tls_key):
-        raise UsageError("--tls-cert and --tls-key go together")
+    if not args.stdio:
+        if args.anonymous and not is_local_address(args.host):
+            raise UsageError("--anonymous: calls without a token are served on a loopback address only")
+        check_address(args)
     if not 0 <= args.jwt_leeway <= 300:
         raise UsageError("--jwt-leeway must be 0 to 300 seconds")
     jwt = (args.jwks, args.jwt_issuer, args.jwt_audience)

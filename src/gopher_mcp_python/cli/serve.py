@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import options
-from .failures import EXIT_OK, UsageError
+from .failures import EXIT_OK
+from .listening import check_address, tls_options
 from .token import token_file
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
-    _check(args)
+    check_address(args)
+    tls = tls_options(args)
     try:
         from ..serve.server import Server, bind
     except ImportError as error:
@@ -65,9 +67,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         port = listener.getsockname()[1]
         store = open_store(args.store, args.keys)
-        https = args.tls_cert is not None
-        app = create_app(store, tokens, allowed_hosts=_hosts(args, port), uploads=uploads, https=https)
-        tls = {"ssl_certfile": args.tls_cert, "ssl_keyfile": args.tls_key} if https else {}
+        app = create_app(store, tokens, allowed_hosts=_hosts(args, port), uploads=uploads, https=bool(tls))
         server = Server(app, **tls)
         store.check()
         print(_greeting(args, port, tokens), flush=True)
@@ -86,18 +86,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _end(*_: Any) -> None:
     raise SystemExit(EXIT_OK)
-
-
-def _check(args: argparse.Namespace) -> None:
-    from ..hostnames import is_local
-
-    local = is_local(f"[{args.host}]" if ":" in args.host else args.host)
-    if not local and not args.public:
-        raise UsageError(f"--host {args.host} is reached by others: say --public as well if that is meant")
-    if not local and not args.allowed_host:
-        raise UsageError("--public needs --allowed-host: the name under which browsers reach this server")
-    if bool(args.tls_cert) != bool(args.tls_key):
-        raise UsageError("--tls-cert and --tls-key go together")
 
 
 def _uploads(folder: str | None) -> Uploads:
