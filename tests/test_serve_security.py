@@ -131,7 +131,10 @@ def test_the_page_needs_nothing_from_elsewhere(serving: Serving) -> None:
 
 
 def test_https_is_kept(start: Callable[..., Serving]) -> None:
-    assert "max-age" in start(https=True).get("/").headers["strict-transport-security"]
+    serving = start(https=True)
+    assert "max-age" in serving.get("/").headers["strict-transport-security"]
+    local = serving.get("/", headers={"Host": f"localhost:{serving.port}"})  # which other programs here share
+    assert local.status == 200 and "strict-transport-security" not in local.headers
 
 
 # ---- Slow and odd clients --------------------------------------------------------------------------------------------

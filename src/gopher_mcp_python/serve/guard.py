@@ -61,14 +61,14 @@ class Guard:
         self, app: ASGIApp, *, allowed_hosts: frozenset[str], patience: float = SECONDS_PER_CHUNK, https: bool = False
     ) -> None:
         self._app, self._hosts, self._patience = app, allowed_hosts, patience
-        self._headers = dict(_HEADERS) | ({"strict-transport-security": "max-age=31536000"} if https else {})
+        self._https = https
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
         if scope["type"] != "http":
             return  # a websocket: closed by the server
-        exchange = _Exchange(receive, send, self._headers, self._patience)
+        exchange = _Exchange(receive, send, self._headers_for(scope), self._patience)
         try:
             self._check(scope)
             await self._app(scope, exchange.receive, exchange.send)
@@ -88,6 +88,12 @@ class Guard:
         if problem.status in (408, 413, 415):  # what is left of the body is not waited for
             problem.headers["connection"] = "close"
         await problem.response()(scope, exchange.receive, exchange.send)
+
+    def _headers_for(self, scope: Scope) -> dict[str, str]:
+        name = Headers(scope=scope).get("host", "").lower().partition(":")[0]
+        if not self._https or name == "localhost" or name.endswith(".localhost"):
+            return _HEADERS  # a name that other programs of this machine share, which may have no https
+        return {**_HEADERS, "strict-transport-security": "max-age=31536000"}
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
