@@ -111,6 +111,7 @@ class Pool:
         self._idle: dict[str, list[tuple[Front, asyncio.TimerHandle]]] = defaultdict(list)
         self._since: dict[Front, str] = {}  # all that are idle, the longest first, each with its key
         self._places = Places()
+        self._closed = False
         self._ending: set[asyncio.Task[None]] = set()
 
     def take(self, client: Client) -> Front:
@@ -122,7 +123,7 @@ class Pool:
     def give_back(self, front: Front) -> None:
         self._places.give_back(front.client.caller)
         key = _key(front.client)
-        if len(self._idle.get(key, ())) >= MAX_IDLE:
+        if self._closed or len(self._idle.get(key, ())) >= MAX_IDLE:
             self._end(front)
             return
         timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._expire, front)
@@ -152,6 +153,7 @@ class Pool:
 
     async def close(self) -> None:
         """Ends all that wait."""
+        self._closed = True
         for front in list(self._since):
             self._expire(front)
         if self._ending:
