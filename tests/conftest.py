@@ -34,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
     faulthandler.enable()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background; its children would ignore Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup, and its children would ignore hang-ups
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.pluginmanager.register(canary_plugin.Plugin(), "canary-plugin")
 
 

@@ -81,7 +81,7 @@ def example(name: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, str(script), URL], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
         check=False, start_new_session=True,
     )  # fmt: skip
-    shown = "asks you to open a page in your browser" in done.stderr and "/authorize?" in done.stderr
+    shown = "asks you to open a page" in done.stderr and "/authorize?" in done.stderr
     assert shown, f"nobody was asked: {done.stderr[-3000:]}"
     return done
 
