@@ -12,7 +12,16 @@ from typing import Any
 import anyio
 import pytest
 
-from gopher_mcp_python.store import AsyncStore, ElicitationNotFound, Store, StoreError, single_choice
+from gopher_mcp_python.store import (
+    AsyncStore,
+    ElicitationNotFound,
+    KeyRing,
+    MemoryBackend,
+    Store,
+    StoreError,
+    single_choice,
+)
+from gopher_mcp_python.store.aio import _Bell
 from tests.support.store_places import MemoryPlace, Place, SqlitePlace, closing
 from tests.support.store_suite import CALL, WIDE
 
@@ -111,6 +120,52 @@ async def test_a_wait_ends_without_an_answer(place: Place, store: AsyncStore) ->
     assert scope.cancelled_caught and not store.store._waiters._wakers
     place.pass_time(301)
     assert (await store.wait("ada", asked.id)).status == "expired"
+
+
+class Slow(MemoryBackend):
+    """Takes long to begin to listen, as a database does that is hard to reach."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.goes_on = threading.Event(), threading.Event()
+
+    def listen(self, callback: Callable[[str | None], None]) -> Callable[[], None]:
+        self.begun.set()
+        assert self.goes_on.wait(WIDE), "the loop stood still"
+        return super().listen(callback)
+
+
+@awaited
+async def test_the_first_wait_holds_up_no_loop() -> None:
+    backend = Slow()
+    store = AsyncStore(Store(backend, KeyRing.generate()))
+    asked = await store.create_confirmation("ada", **CALL)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(store.wait, "ada", asked.id)
+        while not backend.begun.is_set():
+            await anyio.sleep(0.01)
+        backend.goes_on.set()
+        await store.cancel("ada", asked.id)
+    await store.close()
+
+
+class Interleaved(_Bell):
+    """In which the waiter looks while somebody rings."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if (name, value) == ("_rung", True):
+            self.fresh()
+
+
+@awaited
+async def test_a_bell_that_is_rung_while_the_waiter_looks_does_not_ring_for_ever() -> None:
+    bell = Interleaved()
+    bell.ring()
+    assert not bell._rung
+    with anyio.move_on_after(0.05) as scope:
+        await bell._over.wait()
+    assert scope.cancelled_caught
 
 
 @awaited

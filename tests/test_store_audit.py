@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from gopher_mcp_python.store import FileAnchor, Housekeeping, KeyRing, MemoryBackend, Store, StoreError, UrlAnchor
+from gopher_mcp_python.store import (
+    FileAnchor,
+    Housekeeping,
+    KeyRing,
+    MemoryBackend,
+    Store,
+    StoreError,
+    UrlAnchor,
+    anchors,
+)
 from gopher_mcp_python.store.anchors import Head
 from gopher_mcp_python.store.audit import audit_text, log_records, verify_chain
 from gopher_mcp_python.store.backend import GENESIS, AuditRow, chain_hash
@@ -180,10 +190,104 @@ def test_a_url_that_fails_is_a_store_error_without_the_url(keeper: tuple[type[Ke
         UrlAnchor(f"http://127.0.0.1:1/{secret('path')}").read()
 
 
-@pytest.mark.parametrize("url", ["http://example.test/", "ftp://x.test/", "https://", "x", "http://[", "file:///etc"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.test/", "ftp://x.test/", "https://", "x", "http://[", "file:///etc", "https://x.test/a pass-44",
+        "https://u:pass-44@x.test/", "https://pass-44@x.test/", "https://x.test:pass-44/", "https://x.test/\npass-44",
+    ],
+)  # fmt: skip
 def test_urls_that_are_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="anchor's URL"):
+    with pytest.raises(ValueError, match="anchor's URL") as caught:
         UrlAnchor(url)
+    assert "pass-44" not in str(caught.value)
+
+
+def test_headers_that_can_not_be_sent_are_not_told(keeper: tuple[type[Keeper], str]) -> None:
+    word = secret("header")
+    with pytest.raises(ValueError, match="line break") as caught:
+        UrlAnchor(keeper[1], headers={"Authorization": f"Bearer {word}\n"})
+    assert word not in str(caught.value)
+    for header in (f"{word}\0", f"{word}\u2028"):  # the one urllib refuses, the other no header can have
+        with pytest.raises(StoreError, match=r"127\.0\.0\.1") as failed:
+            UrlAnchor(keeper[1], headers={"X-Other": header, word + ":": "x"}).read()
+        assert word not in str(failed.value)
+
+
+NESTED = b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n" + b"[" * 99_999
+
+
+@pytest.mark.parametrize("said", [b"", b"SMTP ready\r\n", NESTED], ids=["nothing", "other", "nested"])
+def test_a_server_that_speaks_no_http_or_nonsense_is_a_store_error(said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with server.accept()[0] as connection:
+                connection.recv(65_536)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(StoreError, match="anchor at 127"):
+            UrlAnchor(f"http://127.0.0.1:{server.getsockname()[1]}/", timeout_s=WIDE).read()
+        thread.join()
+
+
+def test_a_chain_that_the_anchor_does_not_know_is_not_anchored(keeper: tuple[type[Keeper], str]) -> None:
+    """A place that keeps one head would forget the one that shows what was done."""
+    kind, url = keeper
+    backend = MemoryBackend()
+    with Store(backend, KeyRing.generate(), anchor=UrlAnchor(url), rate=None) as store:
+        for _ in range(3):
+            store.create_confirmation("ada", tool="t", arguments={})
+        assert store.write_anchor() and not store.write_anchor()
+        kept, rows = kind.kept, list(backend._tables.audit)
+        for cut in ([], rows[:2], chain([row.text + " " for row in rows])):
+            backend._tables.audit = list(cut)
+            with pytest.raises(StoreError, match="up to record 3: run gopher-mcp audit"):
+                store.write_anchor()
+            store.create_confirmation("ada", tool="t", arguments={})  # it has grown past what was cut
+            with pytest.raises(StoreError, match="up to record 3"):
+                store.write_anchor()
+            assert kind.kept == kept and not store.verify().ok
+        backend._tables.audit = rows
+        store.create_confirmation("ada", tool="t", arguments={})
+        assert store.write_anchor() and store.verify().anchored == 4
+
+
+@pytest.mark.parametrize("seq", [True, 0, -1, 2**63, 10**400, "3", None])
+def test_heads_that_are_none(seq: object, tmp_path: Path) -> None:
+    path = tmp_path / "anchor"
+    path.write_text(json.dumps({"seq": seq, "hash": "x"}))
+    assert FileAnchor(path).read() == [] and FileAnchor(path).newest() is None
+
+
+def test_of_a_file_that_grew_large_the_newest_heads_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anchors, "_LARGEST", 1_000)
+    monkeypatch.setattr(anchors, "_TAIL", 100)
+    anchor = FileAnchor(tmp_path / "anchor")
+    for seq in range(1, 201):
+        anchor.write(Head(seq, "x" * 10))
+    seqs = [head.seq for head in anchor.read()]
+    assert seqs == list(range(seqs[0], 201)) and 1 < seqs[0] < 190
+    assert anchor.newest() == Head(200, "x" * 10)
+
+
+def test_an_anchor_of_the_programs_own_that_fails_leaves_no_store_open(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def write(self, head: Head) -> None: ...
+
+        def read(self) -> list[Head]:
+            return []
+
+        def newest(self) -> Head | None:
+            raise RuntimeError
+
+    store = Store(MemoryBackend(), KeyRing.generate(), anchor=Broken())
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.check()
+    assert "was not written at the end: RuntimeError" in caplog.text
 
 
 def test_an_anchor_that_is_away_keeps_no_store_from_working_or_closing(

@@ -169,6 +169,9 @@ def test_every_byte_of_a_blob_counts() -> None:
         for damaged in (blob[:at] + bytes([blob[at] ^ 0x41]) + blob[at + 1 :], blob[:at]):
             with pytest.raises(SealError, match="question of elicitation el_1"):
                 sealer.open("el_1", "question", damaged)
+    for other in ("text", 7, 10**12, None, 1.5):
+        with pytest.raises(SealError, match="question of elicitation el_1"):
+            sealer.open("el_1", "question", other)  # type: ignore[arg-type]
 
 
 class KeyService:

@@ -223,6 +223,23 @@ def test_closing_leaves_no_thread_and_no_open_file(tmp_path: Path) -> None:
         assert not [file for file in map(os.path.realpath, Path("/proc/self/fd").iterdir()) if str(tmp_path) in file]
 
 
+def test_a_wait_for_which_there_is_no_thread_is_an_error_and_the_next_one_works(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    asked = confirm(store)
+    for _ in range(2):  # the backend's own, then the store's
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(StoreError, match="none can be started"):
+                store.wait("ada", asked.id, timeout_s=0)
+        store._backend.listen(lambda id: None)
+    assert store.wait("ada", asked.id, timeout_s=0).status == "pending"
+    store.close()
+
+
 def test_many_open_a_new_file_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         backends = list(pool.map(lambda _: SqliteBackend(tmp_path / "store.db"), range(8)))
@@ -303,6 +320,23 @@ def test_files_that_others_reach_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="chmod o-w"):
         SqliteBackend(path)
     tmp_path.chmod(0o700)
+    SqliteBackend(path).close()
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_files_beside_it_that_others_made_are_refused(tmp_path: Path, end: str) -> None:
+    """SQLite would believe what they say of the rows."""
+    path, beside = tmp_path / "store.db", tmp_path / f"store.db{end}"
+    SqliteBackend(path).close()
+    beside.touch(0o666)
+    beside.chmod(0o666)
+    with pytest.raises(StoreError, match=f"run chmod 600 {beside}"):
+        SqliteBackend(path)
+    beside.unlink()
+    beside.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="no plain file"):
+        SqliteBackend(path)
+    beside.unlink()
     SqliteBackend(path).close()
 
 

@@ -42,7 +42,10 @@ def run(args: argparse.Namespace) -> int:
     if not found.ok:
         print("the audit is not whole")
         return EXIT_FAILED
-    print("the audit is whole" + (f", and anchored up to record {found.anchored}" if anchor is not None else ""))
+    anchored = f", and anchored up to record {found.anchored}" if found.anchored else ""
+    print("the audit is whole" + anchored)
+    if anchor is not None and found.records and not found.anchored:
+        print("the anchor remembers nothing: unless it is new, its own content was removed")
     if args.write and anchor is not None and found.head is not None and found.head.seq > found.anchored:
         anchor.write(found.head)
         print(f"the anchor remembers record {found.head.seq} now")

@@ -117,7 +117,7 @@ class AsyncStore:
         still_wanted: Callable[[], bool] | None = None,
     ) -> StoredElicitation:
         """See Store.wait. `still_wanted` is called in the event loop. A cancelled task leaves nothing behind."""
-        await on_a_thread(self.store._usable)
+        await on_a_thread(self._listening)
         deadline, bell = Deadline(timeout_s), _Bell()
         with self.store._waiters.watching(id, bell.ring):
             while True:
@@ -128,6 +128,11 @@ class AsyncStore:
                 if row.status != "pending" or deadline.passed or unwanted:
                     return await on_a_thread(partial(self.store._unsealed, row))
                 await bell.heard(deadline, still_wanted)
+
+    def _listening(self) -> None:
+        """Not in the loop: a database may take seconds to be connected to."""
+        self.store._usable()
+        self.store._waiters.start()
 
 
 class _Bell:
@@ -142,8 +147,9 @@ class _Bell:
             self._rung, self._over = False, over_here()
 
     def ring(self) -> None:
+        over = self._over  # before: after `fresh` there is another one, which must not be told of what is heard
         self._rung = True
-        self._over.tell()
+        over.tell()
 
     async def heard(self, deadline: Deadline, still_wanted: Callable[[], bool] | None) -> None:
         """Returns when it was rung, or there is another reason to look again."""

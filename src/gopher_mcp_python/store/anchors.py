@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -15,7 +17,9 @@ from .errors import StoreError
 
 __all__ = ["Anchor", "FileAnchor", "Head", "UrlAnchor"]
 
-_LARGEST = 1 << 26  # bytes of an anchor that are read
+_LARGEST = 1 << 26  # bytes of an anchor that are read; of a file that has grown beyond it, the last ones
+_TAIL = 1 << 16  # bytes of a file in which its newest head is looked for
+_UNSENDABLE = re.compile(r"[^!-~]")  # in a URL
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,9 @@ class Anchor(Protocol):
 
     def read(self) -> list[Head]:
         """What is remembered, in any order; nothing in a new place. Raises StoreError."""
+
+    def newest(self) -> Head | None:
+        """Of what is remembered, the head with the highest number. Raises StoreError."""
 
 
 class FileAnchor:
@@ -63,9 +70,16 @@ class FileAnchor:
             raise _failure(str(self._path), error) from None
 
     def read(self) -> list[Head]:
+        return self._last(_LARGEST)
+
+    def newest(self) -> Head | None:
+        return _highest(self._last(_TAIL))
+
+    def _last(self, most: int) -> list[Head]:
         try:
             with open(self._path, "rb") as file:
-                data = file.read(_LARGEST)
+                file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+                data = file.read(most)
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -80,11 +94,18 @@ class UrlAnchor:
 
     def __init__(self, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0) -> None:
         """`headers` go with every request (an Authorization, say). Raises ValueError for a URL that is not https,
-        unless it leads to this machine."""
+        unless it leads to this machine, for one with a password, and for headers that can't be sent."""
         try:
             parts = urlsplit(url)
+            readable = parts.port != 0 and not _UNSENDABLE.search(url)
         except ValueError:
-            raise ValueError("the anchor's URL can't be read") from None
+            readable = False
+        if not readable:
+            raise ValueError("the anchor's URL can't be read")
+        if "@" in parts.netloc:
+            raise ValueError("the anchor's URL holds a login: pass it as a header (headers={'Authorization': ...})")
+        if any("\r" in text or "\n" in text for pair in (headers or {}).items() for text in pair):
+            raise ValueError("a header for the anchor's URL holds a line break")
         here = parts.hostname in ("localhost", "127.0.0.1", "::1")
         if not parts.hostname or parts.scheme not in ("https", "http") or (parts.scheme == "http" and not here):
             raise ValueError("the anchor's URL must be https (http is for this machine only)")
@@ -101,10 +122,13 @@ class UrlAnchor:
         data = self._ask("GET", None)
         try:
             told = json.loads(data) if data else []
-        except ValueError:
+        except (ValueError, RecursionError):
             raise StoreError(f"The audit's anchor at {self._host} did not answer with JSON") from None
         heads = [_of(one) for one in (told if isinstance(told, list) else [told])]
         return [head for head in heads if head is not None]
+
+    def newest(self) -> Head | None:
+        return _highest(self.read())
 
     def _ask(self, method: str, body: bytes | None) -> bytes:
         headers = {"Content-Type": "application/json", **self._headers}
@@ -113,7 +137,7 @@ class UrlAnchor:
             with _OPENER.open(request, timeout=self._timeout_s) as answer:
                 data: bytes = answer.read(_LARGEST)
                 return data
-        except OSError as error:  # HTTPError and URLError are; their texts may quote the URL
+        except (OSError, HTTPException, ValueError) as error:  # their texts may quote the URL, or a header
             if getattr(error, "code", None) == 404 and method == "GET":
                 return b""
             told = getattr(error, "code", None) or type(error).__name__
@@ -139,7 +163,11 @@ def _head(line: bytes) -> Head | None:
 
 def _of(told: Any) -> Head | None:
     seq, digest = (told.get("seq"), told.get("hash")) if isinstance(told, dict) else (None, None)
-    return Head(seq, digest) if isinstance(seq, int) and isinstance(digest, str) else None
+    return Head(seq, digest) if type(seq) is int and 0 < seq < 2**63 and isinstance(digest, str) else None
+
+
+def _highest(heads: Iterable[Head]) -> Head | None:
+    return max(heads, key=lambda head: head.seq, default=None)
 
 
 def _failure(place: str, error: OSError) -> StoreError:

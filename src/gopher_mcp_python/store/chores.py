@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .acting import acting
 from .anchors import Head
 from .audit import Verification, verify_chain
+from .errors import StoreError
 
 if TYPE_CHECKING:
     from .anchors import Anchor
@@ -59,15 +60,19 @@ def verify(backend: Backend, anchor: Anchor | None) -> Verification:
 
 
 def write_anchor(backend: Backend, anchor: Anchor) -> bool:
-    """See Store.write_anchor."""
+    """See Store.write_anchor. A place that keeps one head must not be given another one for a chain that was cut or
+    written anew: the old one is what shows it."""
+    known = anchor.newest()  # first: the chain only grows meanwhile
     with backend.transaction(None, write=False) as tx:
         last = tx.audit_head()
-    if last is None:
+        links = tx.audit_rows(known.seq - 1, 1) if known is not None else ()
+    if known is not None and known not in [Head(link.seq, link.hash) for link in links]:
+        raise StoreError(
+            f"The audit is not the one that its anchor knows up to record {known.seq}: run gopher-mcp audit"
+        )
+    if last is None or known == Head(last.seq, last.hash):
         return False
-    head = Head(last.seq, last.hash)
-    if head in anchor.read():
-        return False
-    anchor.write(head)
+    anchor.write(Head(last.seq, last.hash))
     return True
 
 

@@ -21,6 +21,7 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from ..redaction import log_failure
 from . import approvals, chores
 from .acting import Act, acting, overdue
 from .errors import ElicitationNotFound, NoAnswer, RateLimited, SealError, StoreError
@@ -359,7 +360,8 @@ class Store:
         return chores.verify(self._usable(), self._anchor)
 
     def write_anchor(self) -> bool:
-        """Gives the chain's head to the anchor, where there is one. False when it knew that. Raises StoreError."""
+        """Gives the chain's head to the anchor, where there is one. False when it knew that. Raises StoreError, also
+        when the chain is not the one that the anchor knows."""
         return self._anchor is not None and chores.write_anchor(self._usable(), self._anchor)
 
     def check(self) -> None:
@@ -376,6 +378,8 @@ class Store:
                 self.write_anchor()
             except StoreError as error:
                 _log.warning("the audit's anchor was not written at the end: %s", error)
+            except Exception as error:  # of an anchor of the program's own
+                log_failure(_log, "the audit's anchor was not written at the end", error)
         self._closed = True
         self._backend.close()
         self._waiters.close()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..redaction import log_failure
 from .errors import StoreError
+from .threads import started
 
 if TYPE_CHECKING:
     from .core import Store
@@ -32,7 +33,7 @@ class Housekeeping:
         keep_days: float = 30.0,
         anchor_every_s: float = 60.0,
     ) -> None:
-        """Starts the thread. Raises ValueError for an interval that is not positive."""
+        """Starts the thread. Raises ValueError for an interval that is not positive, StoreError without a thread."""
         if min(sweep_every_s, prune_every_s, anchor_every_s) <= 0:
             raise ValueError("the intervals of housekeeping must be more than 0 seconds")
         self._chores: list[tuple[str, float, Callable[[], object]]] = [
@@ -43,8 +44,7 @@ class Housekeeping:
         self._due = dict.fromkeys((name for name, _, _ in self._chores), 0.0)
         self._failing: set[str] = set()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="gopher-mcp-housekeeping", daemon=True)
-        self._thread.start()
+        self._thread = started("gopher-mcp-housekeeping", self._run)
 
     def __enter__(self) -> Housekeeping:
         return self

@@ -50,8 +50,8 @@ class Sealer:
         """What was sealed. Raises SealError, which names row and part."""
         from cryptography.exceptions import InvalidTag
 
-        blob = bytes(blob)
-        key_id, rest = _key_id_in(blob)
+        # A column of SQLite's may hold anything, if somebody has put it there.
+        key_id, rest = _key_id_in(bytes(blob)) if isinstance(blob, (bytes, bytearray, memoryview)) else (None, b"")
         if key_id is None:
             raise SealError(f"The {part} of elicitation {row_id} is no sealed text of this version")
         keys = self._keys_of(key_id)

@@ -188,14 +188,18 @@ class SqliteBackend:
 
 
 def _make_private(path: Path) -> tuple[int, int]:
-    """Makes an empty file with mode 0600; SQLite gives the same to those beside it. Returns what tells the file from
-    others. Raises StoreError for one that others may open or own."""
+    """Makes an empty file with mode 0600; SQLite gives the same to those beside it, which it believes when they are
+    there. Returns what tells the file from others. Raises StoreError for one that others may open or own."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o600)
         try:
             found = os.fstat(descriptor)
-            _refuse_what_others_reach(found, os.stat(path.parent), path)
+            folder = os.stat(path.parent)
+            _refuse_what_others_reach(found, folder, path)
+            for beside in (path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")):
+                with suppress(FileNotFoundError):  # in a folder like /tmp somebody else may have made them before
+                    _refuse_what_others_reach(os.lstat(beside), folder, beside)
             return found.st_dev, found.st_ino
         finally:
             os.close(descriptor)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..redaction import log_failure
 from .listeners import Listeners
+from .threads import started
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,8 +34,11 @@ class SqliteWatch:
         self._connection: sqlite3.Connection | None = connect()
         self._version = -1
         self._seen = self._head()
-        self._thread = threading.Thread(target=self._run, name="gopher-mcp-sqlite-watch", daemon=True)
-        self._thread.start()
+        try:
+            self._thread = started("gopher-mcp-sqlite-watch", self._run)
+        except BaseException:
+            self._drop()
+            raise
 
     def close(self) -> None:
         self._stop.set()

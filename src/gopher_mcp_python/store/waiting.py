@@ -19,6 +19,7 @@ from ..redaction import log_failure
 from .errors import StoreError
 from .model import ElicitationStatus
 from .outcome import Change
+from .threads import started
 
 if TYPE_CHECKING:
     from .backend import Backend, Row
@@ -50,7 +51,7 @@ class Waiters:
     @contextmanager
     def watching(self, id: str, wake: Callable[[], object]) -> Iterator[None]:
         """While open, `wake` is called, on any thread, when the row may have changed. It neither blocks nor raises."""
-        self._start()
+        self.start()
         with self._lock:
             if not self._wakers:
                 self._next_look = monotonic() + PULSE_S
@@ -66,7 +67,7 @@ class Waiters:
                     del self._wakers[id]
 
     def subscribe(self, callback: Callable[[Change], object]) -> Callable[[], None]:
-        self._start()
+        self.start()
         key = object()
         with self._lock:
             self._subscribers[key] = callback
@@ -89,15 +90,20 @@ class Waiters:
         if thread is not None and thread is not threading.current_thread():
             thread.join(5.0)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begins to listen, which may take as long as connecting does; the first wait or subscription does it, too."""
         with self._lock:
             if self._closed:
                 raise StoreError("The store is closed")
             if self._thread is not None:
                 return
-            self._stop_listening = self._backend.listen(self._changes)
-            self._thread = threading.Thread(target=self._run, name="gopher-mcp-store", daemon=True)
-            self._thread.start()
+            stop = self._backend.listen(self._changes)
+            try:
+                self._thread = started("gopher-mcp-store", self._run)
+            except StoreError:
+                stop()
+                raise
+            self._stop_listening = stop
 
     def _changes(self, id: str | None) -> None:
         """What the backend calls."""

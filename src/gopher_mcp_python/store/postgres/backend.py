@@ -40,6 +40,10 @@ SELECT bool_or(role.rolsuper OR role.rolbypassrls),
 FROM pg_roles AS role, pg_class AS rows
 WHERE role.rolname IN (current_user, session_user) AND rows.oid = '{SCHEMA}.mcp_elicitations'::regclass"""
 
+# Where somebody has turned it off, the use of an approval, though acknowledged, could be gone after a crash of the
+# server, and the call be made again.
+_DURABLE = """
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
 
 _TRANSLATED = translated()
 
@@ -95,10 +99,9 @@ class PostgresBackend:
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed")
-            end = self._listeners.add(callback)
             if self._listener is None:
                 self._listener = Listener(self._dsn, lambda id: self._listeners.tell([id]), limits=self._limits)
-            listener = self._listener
+            listener, end = self._listener, self._listeners.add(callback)
         listener.wait_until_tried()
         return end
 
@@ -160,6 +163,7 @@ def _roll_back(connection: psycopg.Connection[Any]) -> None:
 def _check(connection: psycopg.Connection[Any]) -> None:
     """Raises StoreError when the login can pass row-level security by, or the tables are not ours."""
     check_version(connection)
+    connection.execute(_DURABLE)
     found = connection.execute(_TOO_MIGHTY).fetchone()
     mighty, owner, forced = found if found is not None else (True, True, False)
     if mighty or owner or not forced:
@@ -181,5 +185,7 @@ def _place(dsn: str) -> str:
         given = None
     if given is None:
         raise ValueError("the DSN of the Postgres store can't be read: it is neither key=value pairs nor a URI")
-    where = given.get("host") or given.get("hostaddr") or "the default host"
-    return f"Postgres database {given.get('dbname') or 'of the login'!r} at {where}"
+    where, name = given.get("host") or given.get("hostaddr") or "the default host", given.get("dbname")
+    # A password with "@" or "/" in it that was not escaped in a URI is read as a part of what comes behind it.
+    shown = [str(text).rpartition("@")[2] for text in (name or "of the login", where)]
+    return f"Postgres database {shown[0]!r} at {shown[1]}"

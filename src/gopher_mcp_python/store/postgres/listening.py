@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
+from ..threads import started
 from .connecting import Limits, connect, translated
 
 if TYPE_CHECKING:
@@ -41,8 +42,11 @@ class Listener:
         self._stopping = threading.Event()
         self._tried = threading.Event()
         self._stop_read, self._stop_write = socket.socketpair()
-        self._thread = threading.Thread(target=self._run, name="gopher-mcp-store-listener", daemon=True)
-        self._thread.start()
+        try:
+            self._thread = started("gopher-mcp-store-listener", self._run)
+        except BaseException:
+            self._stop_read.close(), self._stop_write.close()
+            raise
 
     def wait_until_tried(self) -> None:
         """Returns when it listens, or when the first connection could not be made."""
@@ -64,6 +68,8 @@ class Listener:
             while not self._stopping.is_set():
                 try:
                     with connect(self._dsn, self._limits) as connection:
+                        # While a statement runs, psycopg takes what comes, and would throw it away.
+                        connection.add_notify_handler(lambda notified: self._pass_on(notified.payload))
                         with translated():
                             connection.execute(f"LISTEN {CHANNEL}")
                         if lost:
@@ -91,14 +97,13 @@ class Listener:
             ready.register(connection.fileno(), selectors.EVENT_READ)
             ready.register(self._stop_read, selectors.EVENT_READ)
             while not self._stopping.is_set():
-                self._pass_on(connection)
+                while (notified := connection.pgconn.notifies()) is not None:
+                    self._pass_on(notified.extra.decode("utf-8", "replace"))
                 if not ready.select(_PROBE_S):
                     connection.execute("SELECT 1")
                 connection.pgconn.consume_input()
 
-    def _pass_on(self, connection: psycopg.Connection[Any]) -> None:
-        while (notified := connection.pgconn.notifies()) is not None:
-            payload = notified.extra.decode("utf-8", "replace")
-            # Every user of the database may notify: what comes is a hint to look, and never more.
-            if len(payload) <= _LONGEST_ID:
-                self._heard(payload)
+    def _pass_on(self, payload: str) -> None:
+        # Every user of the database may notify: what comes is a hint to look, and never more.
+        if len(payload) <= _LONGEST_ID:
+            self._heard(payload)
