@@ -575,6 +575,21 @@ def test_nothing_tells_the_password(database: Database) -> None:
         with pytest.raises(ValueError, match="can't be read") as caught:
             PostgresBackend(dsn)
         assert "pass-word-44" not in str(caught.value) and caught.value.__context__ is None
+    for dsn in ("postgresql://a:b@pass-word-44@host.test/db", "postgresql://a:b/pass-word-44@host.test/db"):
+        assert "pass-word-44" not in PostgresBackend(dsn).name and "host.test" in PostgresBackend(dsn).name
+
+
+@pytest.mark.parametrize(("set_to", "used"), [("off", "on"), ("local", "local")])
+def test_what_is_acknowledged_is_on_disk_whatever_somebody_has_set(
+    database: Database, ada: str, set_to: str, used: str
+) -> None:
+    with psycopg.connect(database.superuser, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {database.name} SET synchronous_commit = {set_to}")
+        try:
+            with database.transaction(ada) as tx:
+                assert tx._connection.execute("SHOW synchronous_commit").fetchone() == (used,)
+        finally:
+            connection.execute(f"ALTER DATABASE {database.name} RESET synchronous_commit")
 
 
 def test_a_forked_child_is_refused_and_harms_nothing(database: Database, ada: str) -> None:

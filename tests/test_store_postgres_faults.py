@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import selectors
 import subprocess
 import sys
 import threading
@@ -208,6 +209,36 @@ def test_killed_before_each_statement_of_an_answer_and_of_its_use(
     assert store.verify().ok
 
 
+def test_killed_after_a_commit_that_nobody_acknowledged(
+    store: Store, server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has it and can't say so any more: an error, and asking again tells what became of it."""
+    real = _bounded().execute
+
+    def unheard(action: Callable[[], Any]) -> None:
+        def execute(connection: Any, query: Any, *args: Any, **more: Any) -> Any:
+            done = real(connection, query, *args, **more)
+            if isinstance(query, bytes) and query.endswith(b" COMMIT"):
+                server.kill()
+                connection.close()
+                raise psycopg.OperationalError("the connection is gone")
+            return done
+
+        with monkeypatch.context() as patched:
+            patched.setattr(_bounded(), "execute", execute)
+            with pytest.raises(StoreError, match="can't be reached"):
+                action()
+        server.start()
+
+    asked = store.create_confirmation("ada", tool="t", arguments={"a": 1})
+    unheard(lambda: store.respond("ada", asked.id, {"confirmed": True}))
+    assert store.respond("ada", asked.id, {"confirmed": True}).kind == "already_recorded"
+    assert store.respond("ada", asked.id, {"confirmed": False}).kind == "conflict"
+    unheard(lambda: store.consume("ada", asked.id, tool="t", arguments={"a": 1}))
+    assert store.consume("ada", asked.id, tool="t", arguments={"a": 1}) == "unknown"
+    assert store.verify().ok
+
+
 _HOLDER = """
 import sys
 from gopher_mcp_python.store.postgres import PostgresBackend
@@ -320,6 +351,27 @@ def test_notifications_carry_an_id_and_nothing_else(store: Store, database: Data
         store.respond("ada", asked.id, {"confirmed": True})
         told = [notify.payload for notify in connection.notifies(timeout=FAR, stop_after=2)]
     assert told == [asked.id, asked.id]
+
+
+def test_a_notification_that_comes_with_the_probe_of_an_idle_connection_is_heard(
+    backend: PostgresBackend, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """psycopg takes it then, since a statement runs."""
+    told, probed = threading.Event(), threading.Event()
+
+    class Idle(selectors.DefaultSelector):
+        def select(self, timeout: float | None = None) -> Any:
+            if probed.is_set():
+                return super().select(timeout)
+            with psycopg.connect(database.superuser, autocommit=True) as other:
+                other.execute("SELECT pg_notify('gopher_mcp_elicitations', 'el_probe')")
+            probed.set()
+            return []
+
+    monkeypatch.setattr(selectors, "DefaultSelector", Idle)  # psycopg has its own name for it
+    end = backend.listen(lambda id: told.set() if id == "el_probe" else None)
+    assert told.wait(FAR) and probed.is_set()
+    end()
 
 
 def test_what_strangers_notify_is_a_hint_and_no_more(

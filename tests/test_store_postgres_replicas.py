@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -127,23 +127,31 @@ def test_replicas_that_sweep_and_prune_together_do_each_row_once(store: Store, d
     with psycopg.connect(database.superuser) as connection:
         connection.execute("UPDATE gopher_mcp.mcp_elicitations SET created_at = now() - interval '2 minutes', "
                            "expires_at = now() - interval '1 minute' WHERE caller = 'eve'")  # fmt: skip
+    store.prune(days=0)  # what other tests have left
     others = [Store(PostgresBackend(database.app), KeyRing([KEY])) for _ in range(3)]
-    swept: list[int] = []
-    together = threading.Barrier(3)
 
-    def sweep(other: Store) -> None:
-        together.wait(60)
-        swept.append(other.sweep())
+    def all_at_once(chore: Callable[[Store], int]) -> int:
+        done: list[int] = []
+        together = threading.Barrier(len(others))
 
-    threads = [threading.Thread(target=sweep, args=[other]) for other in others]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
+        def do(other: Store) -> None:
+            together.wait(60)
+            done.append(chore(other))
+
+        threads = [threading.Thread(target=do, args=[other]) for other in others]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        return sum(done) + chore(store)
+
+    before = len(database.all_rows("seq", "mcp_elicitation_audit"))
+    assert all_at_once(lambda one: one.sweep()) == 250
+    assert all_at_once(lambda one: one.prune(days=0)) == 250
     for other in others:
         other.close()
-    left = store.sweep()
-    assert sum(swept) + left == 250
-    texts = [json.loads(text) for _, text in database.all_rows("seq, text", "mcp_elicitation_audit")]
+    texts = [json.loads(text) for _, text in database.all_rows("seq, text", "mcp_elicitation_audit")][before:]
     timeouts = Counter(text["elicitation"] for text in texts if text["event"] == "timeout")
     assert set(timeouts) == ids and set(timeouts.values()) == {1}
+    assert sum(text["count"] for text in texts if text["event"] == "pruned") == 250
+    assert {row[1:] for row in database.all_rows("id, question, response") if row[0] in ids} == {(None, None)}

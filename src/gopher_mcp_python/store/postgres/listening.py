@@ -45,7 +45,8 @@ class Listener:
         try:
             self._thread = started("gopher-mcp-store-listener", self._run)
         except BaseException:
-            self._stop_read.close(), self._stop_write.close()
+            self._stop_read.close()
+            self._stop_write.close()
             raise
 
     def wait_until_tried(self) -> None:
