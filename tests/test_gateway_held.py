@@ -287,6 +287,19 @@ def test_what_is_denied_is_not_shown_and_not_run() -> None:
     assert house.vault.runs == []
 
 
+def test_what_is_denied_of_several_servers_is_not_shown() -> None:
+    house = House(Vault("one"), Vault("two"), rules=Rules(deny=("one:erase",)))
+
+    async def body() -> None:
+        async with house.client() as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert "one_erase" not in names and {"two_erase", "one_peek"} <= set(names)
+            assert status_of(await client.call_tool("one_erase", {})) == "denied"
+            assert status_of(await client.call_tool("two_erase", {})) == "held"
+
+    run(body())
+
+
 def test_a_client_that_fails_to_ask_leaves_the_call_held() -> None:
     house = House()
 

@@ -21,7 +21,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, HEADER
 from gopher_mcp_python.gateway import Gateway, read_upstream
 from gopher_mcp_python.gateway.http import create_app
 from gopher_mcp_python.gateway.jwt_tokens import JwtAuthenticator
-from gopher_mcp_python.gateway.serving import HttpServer
+from gopher_mcp_python.gateway.serving import HttpServer, keep_quiet
 from gopher_mcp_python.serve.server import BoundedProtocol
 from gopher_mcp_python.serve.tokens import TokenFile
 from tests.support.gateways import OverHttp, Person, id_of, memory_store, run, status_of, text_of
@@ -475,6 +475,15 @@ def test_one_caller_can_not_open_any_number_of_sessions(house: OverHttp, monkeyp
             break
     else:
         raise AssertionError("the place was not given back")
+
+
+def test_no_id_of_a_session_is_in_the_logs(house: OverHttp, caplog: pytest.LogCaptureFixture) -> None:
+    keep_quiet()
+    with caplog.at_level("DEBUG", logger="mcp.server"):
+        session = post(house.url).headers["mcp-session-id"]
+        assert post(house.url, mcp_session_id="0" * 32).status_code == 404
+    assert "<redacted>" in caplog.text, "the SDK tells ids, or this test tells nothing"
+    assert session not in caplog.text and "0" * 32 not in caplog.text
 
 
 def test_whoever_is_slow_with_a_head_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from gopher_mcp_python.gateway import Gateway, Upstream
 from gopher_mcp_python.gateway.channel import Client as Asking
 from gopher_mcp_python.gateway.front import Pool
 from gopher_mcp_python.gateway.held import META_KEY
+from gopher_mcp_python.gateway.session import UpstreamSession
 from gopher_mcp_python.gateway.upstream import Upstreams
 from gopher_mcp_python.toolset.connection import MemoryConnection
 from tests.support.gateways import FORM, House, Person, Vault, memory_store, run, soon, text_of
@@ -317,6 +318,28 @@ def test_a_client_that_declares_nothing_is_asked_nothing() -> None:
                 await client.call_tool("ask", {"of": "x"})
 
     run(body())
+
+
+@pytest.mark.parametrize("method", ["elicitation/create", "sampling/createMessage", "roots/list"])
+def test_a_server_that_asks_all_the_same_is_refused(method: str) -> None:
+    """The SDK's servers look at what was declared; others may not."""
+
+    class Channel:
+        async def request(self, method: str, params: Any) -> dict[str, Any]:
+            return {"asked": method}
+
+    async def told(method: str, params: Any) -> None:
+        return None
+
+    async def body(capabilities: dict[str, Any]) -> Any:
+        channel: Any = Channel()
+        client, behind = Asking("ada", "2025-11-25", capabilities, {}), MemoryConnection(Vault().sdk)
+        context: Any = None
+        return await UpstreamSession(behind, "handshake", client, channel, told)._asked(context, method, {})
+
+    with pytest.raises(MCPError, match="the client does not support"):
+        run(body({}))
+    assert run(body({"elicitation": {}, "sampling": {}, "roots": {}})) == {"asked": method}
 
 
 def test_each_answer_goes_to_its_own_call_and_its_own_client() -> None:
