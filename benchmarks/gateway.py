@@ -60,7 +60,9 @@ _PROXY = """
 import asyncio, json, socket, sys
 import uvicorn
 from fastmcp.server import create_proxy
-listener = socket.create_server(("127.0.0.1", 0))
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # as `bind` of the other side does it
+listener.bind(("127.0.0.1", 0))
+listener.listen()
 print(json.dumps({"port": listener.getsockname()[1]}), flush=True)
 app = create_proxy(sys.argv[1], name="proxy").http_app(path="/mcp")
 uvicorn.Server(uvicorn.Config(app, log_level="critical")).run(sockets=[listener])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from gopher_mcp_python.serve import create_app
 from gopher_mcp_python.serve.rates import Rate
-from gopher_mcp_python.serve.server import BoundedProtocol
+from gopher_mcp_python.serve.server import BoundedProtocol, bind
 from gopher_mcp_python.store import model
 from tests.support.serving import BASE, SECONDS, Serving
 
@@ -285,3 +286,11 @@ def test_the_server_ends_with_feeds_open(start: Callable[..., Serving]) -> None:
         assert ended.wait(SECONDS)
         thread.join(SECONDS)
     assert not serving._thread.is_alive()
+
+
+def test_small_packets_are_not_held_back() -> None:
+    """asyncio sets TCP_NODELAY for sockets that name their protocol, and for no others."""
+    with bind("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert (listener.proto, accepted.proto) == (socket.IPPROTO_TCP, socket.IPPROTO_TCP)
