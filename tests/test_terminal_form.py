@@ -18,6 +18,7 @@ import pytest
 from gopher_mcp_python import GopherAgentElicitationOptions, GopherAgentElicitationRequest
 from gopher_mcp_python import elicitation_runtime as runtime
 from gopher_mcp_python.elicitation_runtime import Elicitor
+from gopher_mcp_python.handlers.prompts import CANCELLED
 from gopher_mcp_python.handlers.watch import Watch
 from gopher_mcp_python.lone import LoneRequest
 from gopher_mcp_python.toolset.handling import asker_for
@@ -46,12 +47,12 @@ def request(schema: Any, **fields: Any) -> GopherAgentElicitationRequest:
 def typed() -> Iterator[Callable[..., Any]]:
     """Answers a form with lines that come from no terminal."""
 
-    def answer(schema: Any, *lines: str, **fields: Any) -> tuple[str, dict[str, Any] | None]:
+    def answer(schema: Any, *lines: str, **fields: Any) -> tuple[str, Any]:
         left = list(lines)
         runtime.set_elicitation_input_for_test(lambda _: left.pop(0) if left else None)
-        answered = runtime.ask_on_terminal(None, request(schema, **fields), Watch())
+        answered = runtime.terminal_prompt(None).ask(request(schema, **fields), Watch())
         assert not left, "lines that nobody asked for"
-        return answered
+        return answered.action, answered.content
 
     yield answer
     runtime.set_elicitation_input_for_test(None)
@@ -195,7 +196,7 @@ def test_a_script_that_never_answers_ends(typed: Any) -> None:
     for line in ("", "back", "wrong", "1"):
         runtime.set_elicitation_input_for_test(lambda _, line=line: line)
         for schema in (form("f", f={"type": "integer", "maximum": 0}), form("f", f={"enum": ["1", "2"]}), form()):
-            assert runtime.ask_on_terminal(None, request(schema), Watch()) == ("cancel", None)
+            assert runtime.terminal_prompt(None).ask(request(schema), Watch()) == CANCELLED
 
 
 def test_what_nobody_can_see_is_not_accepted(typed: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,6 @@ __all__ = [
     "ELICITATION_ACTION_DECLINE",
     "Elicitor",
     "Pending",
-    "ask_on_terminal",
     "default_prompt",
     "default_url_elicitation_handler",
     "native_action_from_elicitation_action",
@@ -63,14 +62,6 @@ def default_prompt(open_browser: Any) -> UrlPrompt:
 def terminal_prompt(open_browser: Any) -> PersonPrompt:
     """The person at this process's terminal, with this module's opener and source of lines, whatever they are now."""
     return TerminalPrompt(open_browser, _open_page, _read_line)
-
-
-def ask_on_terminal(
-    open_browser: Any, request: GopherAgentElicitationRequest, watch: Watch
-) -> tuple[str, Mapping[str, Any] | None]:
-    """The action and content of the person at this process's terminal."""
-    answer = terminal_prompt(open_browser).ask(request, watch)
-    return answer.action, answer.content
 
 
 def _open_page(url: str, open_browser: bool | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from gopher_mcp_python.store.core import Store
 from gopher_mcp_python.store.keys import KeyRing
 from gopher_mcp_python.store.memory import MemoryBackend
 from tests.conformance import everything
-from tests.conformance.suite import HERE, INDEX, Outcome, Scenario, Unusable, _json_of, _judged
+from tests.conformance.suite import HERE, INDEX, Outcome, Scenario, Unusable, json_of, judged
 from tests.support import children, npm
 from tests.support.hosting import Hosted
 
@@ -93,8 +93,8 @@ def _run(command: list[str], scenario: Scenario, url: str) -> Outcome:
             env=children.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
             timeout=SECONDS, check=False,
         )  # fmt: skip
-        checks = _json_of(Path(folder)) or []
-    return _judged(scenario, done, checks, "")
+        checks = json_of(Path(folder)) or []
+    return judged(scenario, done, checks, "")
 
 
 def _told(outcome: Outcome) -> Outcome:

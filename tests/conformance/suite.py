@@ -72,9 +72,9 @@ class Suite:
         with tempfile.TemporaryDirectory() as folder:
             arguments = ["--command", CLIENT, "--scenario", scenario.name, "--timeout", str(CLIENT_MS), "-o", folder]
             done = self._run(["client", *arguments])
-            checks = _json_of(Path(folder)) or []
+            checks = json_of(Path(folder)) or []
             output = "".join(file.read_text() for file in sorted(Path(folder).rglob("std*.txt"), reverse=True))
-        return _judged(scenario, done, checks, output)
+        return judged(scenario, done, checks, output)
 
     def _run(self, arguments: list[str]) -> subprocess.CompletedProcess[str]:
         ours = {"GOPHER_MCP_TOKEN_STORE": "memory", "GOPHER_MCP_OAUTH_DEBUG": "1"}
@@ -85,14 +85,14 @@ class Suite:
         )  # fmt: skip
 
 
-def _json_of(folder: Path) -> list[dict[str, str]] | None:
+def json_of(folder: Path) -> list[dict[str, str]] | None:
     for file in folder.rglob("checks.json"):
         loaded: list[dict[str, str]] = json.loads(file.read_text())
         return loaded
     return None
 
 
-def _judged(
+def judged(
     scenario: Scenario, done: subprocess.CompletedProcess[str], checks: list[dict[str, str]], output: str
 ) -> Outcome:
     """The suite's own verdict (its exit code: warnings fail too, and a client's failure where it must succeed), and two

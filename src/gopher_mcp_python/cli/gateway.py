@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import options
 from .failures import EXIT_OK, UsageError
-from .listening import check_address, is_local_address, tls_options
+from .listening import add_address, add_store, check_address, end_when_told, is_local_address, tls_options
 
 if TYPE_CHECKING:
     from ..gateway.rules import Rules
@@ -38,10 +37,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--upstream-header", action="append", default=[], metavar="'NAME: HEADER: VARIABLE'",
         help="a header for one server, its value from a variable; repeatable",
     )  # fmt: skip
-    parser.add_argument("--store", required=True, metavar="STORE",
-                        help="memory, sqlite:PATH or postgresql://USER@HOST/DATABASE")  # fmt: skip
-    parser.add_argument("--keys", metavar="FILE", help="keys that seal what is stored (default: "
-                        "$GOPHER_MCP_STORE_KEYS, else a file in this user's data folder)")  # fmt: skip
+    add_store(parser)
     _add_gate(parser)
     _add_http(parser)
     _add_jwt(parser)
@@ -64,17 +60,10 @@ def _add_gate(parser: argparse.ArgumentParser) -> None:
 def _add_http(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("where it is served")
     where.add_argument("--stdio", action="store_true", help="on standard input and output, for one client")
-    where.add_argument("--port", type=options.port, default=_PORT, help=f"default: {_PORT}; 0: a free one")
-    where.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    where.add_argument("--public", action="store_true", help="really listen on an address that others reach; needs "
-                       "--allowed-host, and https (--tls-cert, or a proxy that has it)")  # fmt: skip
-    where.add_argument("--allowed-host", action="append", default=[], metavar="HOST:PORT",
-                       help="a further Host header that is let in (name:* for any port); repeatable")  # fmt: skip
+    hosts = "a further Host header that is let in (name:* for any port); repeatable"
+    add_address(where, _PORT, allowed=hosts, metavar="HOST:PORT")
     where.add_argument("--allowed-origin", action="append", default=[], metavar="ORIGIN",
                        help="a page that may call; repeatable")  # fmt: skip
-    where.add_argument("--tls-cert", metavar="FILE", help="certificate (PEM), for https")
-    where.add_argument("--tls-key", metavar="FILE", help="its key (PEM)")
-    where.add_argument("--tokens", metavar="FILE", help="the file of tokens (default: in this user's data folder)")
     where.add_argument("--anonymous", action="store_true", help="let everybody on this machine call without a token")
     where.add_argument("--caller", default="local", metavar="CALLER",
                        help="whose calls those without a token are (default: local)")  # fmt: skip
@@ -144,17 +133,13 @@ def _http(args: argparse.Namespace, gateway: Gateway, tls: dict[str, Any]) -> in
         print(f"gateway on http{'s' if tls else ''}://{shown}:{port}/mcp   Ctrl-C stops", flush=True)
         if args.store == "memory":
             print("the store is this process's memory: only clients that can show a form can confirm", flush=True)
-        signal.signal(signal.SIGTERM, _end)
+        end_when_told()
         HttpServer(app, **tls).serve_on(listener)
     except KeyboardInterrupt:
         pass
     finally:
         listener.close()
     return EXIT_OK
-
-
-def _end(*_: Any) -> None:
-    raise SystemExit(EXIT_OK)
 
 
 def _check(args: argparse.Namespace) -> None:

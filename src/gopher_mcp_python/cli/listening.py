@@ -3,11 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import signal
 from typing import Any
 
-from .failures import UsageError
+from . import options
+from .failures import EXIT_OK, UsageError
 
-__all__ = ["check_address", "is_local_address", "tls_options"]
+__all__ = ["add_address", "add_store", "check_address", "end_when_told", "is_local_address", "tls_options"]
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """--store, --keys."""
+    where = "memory, sqlite:PATH or postgresql://USER@HOST/DATABASE"
+    parser.add_argument("--store", required=True, metavar="STORE", help=where)
+    parser.add_argument("--keys", metavar="FILE", help="keys that seal what is stored (default: "
+                        "$GOPHER_MCP_STORE_KEYS, else a file in this user's data folder)")  # fmt: skip
+
+
+def add_address(parser: argparse._ActionsContainer, port: int, *, allowed: str, metavar: str) -> None:
+    """--port, --host, --public, --allowed-host (with that help), --tls-cert, --tls-key, --tokens."""
+    parser.add_argument("--port", type=options.port, default=port, help=f"default: {port}; 0: a free one")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--public", action="store_true", help="really listen on an address that others reach; "
+                        "needs --allowed-host, and https (--tls-cert, or a proxy that has it)")  # fmt: skip
+    parser.add_argument("--allowed-host", action="append", default=[], metavar=metavar, help=allowed)
+    parser.add_argument("--tls-cert", metavar="FILE", help="certificate (PEM), for https")
+    parser.add_argument("--tls-key", metavar="FILE", help="its key (PEM)")
+    parser.add_argument("--tokens", metavar="FILE", help="the file of tokens (default: in this user's data folder)")
+
+
+def end_when_told() -> None:
+    """SIGTERM ends the command as Ctrl-C does, with exit code 0; servers hand signals on when they have ended."""
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(*_: Any) -> None:
+    raise SystemExit(EXIT_OK)
 
 
 def is_local_address(host: str) -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from . import options
 from .failures import EXIT_OK
-from .listening import check_address, tls_options
+from .listening import add_address, add_store, check_address, end_when_told, tls_options
 from .token import token_file
 
 if TYPE_CHECKING:
@@ -28,25 +26,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Serves the page and the REST interface on which people answer what servers ask and approve what a "
         "gateway holds. Reached from this machine only, unless you say otherwise.",
     )
-    parser.add_argument(
-        "--store",
-        required=True,
-        metavar="STORE",
-        help="memory, sqlite:PATH or postgresql://USER@HOST/DATABASE",
-    )
-    parser.add_argument("--keys", metavar="FILE", help="keys that seal what is stored (default: "
-                        "$GOPHER_MCP_STORE_KEYS, else a file in this user's data folder)")  # fmt: skip
-    parser.add_argument("--tokens", metavar="FILE", help="the file of tokens (default: in this user's data folder)")
+    add_store(parser)
     parser.add_argument("--uploads", metavar="FOLDER", help="where files go that people answer with "
                         "(default: in this user's data folder)")  # fmt: skip
-    parser.add_argument("--port", type=options.port, default=_PORT, help=f"default: {_PORT}; 0: a free one")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--public", action="store_true", help="really listen on an address that others reach; "
-                        "needs --allowed-host, and https (--tls-cert, or a proxy that has it)")  # fmt: skip
-    parser.add_argument("--allowed-host", action="append", default=[], metavar="HOST[:PORT]",
-                        help="a name under which browsers reach it, as in their address bar; repeatable")  # fmt: skip
-    parser.add_argument("--tls-cert", metavar="FILE", help="certificate (PEM), for https")
-    parser.add_argument("--tls-key", metavar="FILE", help="its key (PEM)")
+    names = "a name under which browsers reach it, as in their address bar; repeatable"
+    add_address(parser, _PORT, allowed=names, metavar="HOST[:PORT]")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         server = Server(app, **tls)
         store.check()
         print(_greeting(args, port, tokens), flush=True)
-        signal.signal(signal.SIGTERM, _end)  # the server hands signals on when it has ended
+        end_when_told()
         with Housekeeping(store):
             server.run(sockets=[listener])
     except KeyboardInterrupt:
@@ -82,10 +66,6 @@ def run(args: argparse.Namespace) -> int:
             store.close()
     print("gopher-mcp serve: ended", flush=True)
     return EXIT_OK
-
-
-def _end(*_: Any) -> None:
-    raise SystemExit(EXIT_OK)
 
 
 def _uploads(folder: str | None) -> Uploads:

@@ -15,7 +15,7 @@ from ..toolset.connection import Connection
 from ..toolset.errors import CONNECTION_CLOSED, INTERNAL_ERROR
 from ..toolset.explain import explain
 from ..toolset.record import Record, under_way
-from ..toolset.session import MAX_PAGES, Protocol, _may_be_modern
+from ..toolset.session import MAX_PAGES, Protocol, may_be_modern
 from .channel import Channel, Client, Passage
 from .session import NOT_OPEN, Notice, UpstreamSession
 from .upstream import Upstream
@@ -252,7 +252,7 @@ def _is_broken(error: MCPError, record: Record) -> bool:
 
 def _may_speak_another(refused: Exception) -> bool:
     """Whether the other generation is worth a try: the server answered, and does not want a login."""
-    return isinstance(refused, (MCPError, ConnectionError, ValueError)) and _may_be_modern(refused)
+    return isinstance(refused, (MCPError, ConnectionError, ValueError)) and may_be_modern(refused)
 
 
 def _forgotten(record: Record, session: UpstreamSession) -> bool:

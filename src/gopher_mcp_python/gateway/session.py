@@ -30,7 +30,7 @@ from ..errors import ConnectionError
 from ..toolset.connection import Connection, context_tells, place
 from ..toolset.errors import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from ..toolset.record import current_record
-from ..toolset.session import Protocol, Session, _leaf, _not_a_cancellation
+from ..toolset.session import Protocol, Session, leaf, not_a_cancellation
 from .channel import Channel, Client, Passage
 from .transport import open_transport
 
@@ -90,9 +90,9 @@ class UpstreamSession(Session):
                     await self._closing.wait()
                     group.cancel_scope.cancel()
         except BaseException as error:
-            self.failure = _leaf(error)
+            self.failure = leaf(error)
             if not self._ready.done():
-                self._ready.set_exception(_not_a_cancellation(self.failure))
+                self._ready.set_exception(not_a_cancellation(self.failure))
                 self._ready.exception()  # seen, also when `open` was cancelled meanwhile
             if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SystemExit):
                 raise

@@ -21,8 +21,8 @@ from ..toolset.connection import (
     Connection,
     Farewell,
     HttpConnection,
-    _limit_receipt,
-    _note_status,
+    limit_receipt,
+    note_status,
 )
 from ..toolset.connection import open_transport as open_any
 from ..toolset.tls import shared_context
@@ -63,7 +63,7 @@ def _http_client(connection: HttpConnection, farewell: Farewell) -> httpx2.Async
         verify=shared_context(),
         timeout=httpx2.Timeout(HTTP_TIMEOUT_SECONDS, read=None),
         limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
-        event_hooks={"request": [_limit_receipt], "response": [_note_status, farewell.note, _read_to_the_end]},
+        event_hooks={"request": [limit_receipt], "response": [note_status, farewell.note, _read_to_the_end]},
     )
 
 

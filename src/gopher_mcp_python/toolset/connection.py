@@ -226,7 +226,7 @@ def http_client(connection: HttpConnection, *hooks: Callable[[Any], Awaitable[No
         auth=connection.auth,
         verify=shared_context(),
         timeout=httpx2.Timeout(HTTP_TIMEOUT_SECONDS, read=None),
-        event_hooks={"request": [_limit_receipt], "response": [_note_status, *hooks]},
+        event_hooks={"request": [limit_receipt], "response": [note_status, *hooks]},
     )
 
 
@@ -240,7 +240,7 @@ def is_notification(request: httpx2.Request) -> bool:
     return request.method == "POST" and b'"method":"notifications/' in request.content[:200]
 
 
-async def _limit_receipt(request: httpx2.Request) -> None:
+async def limit_receipt(request: httpx2.Request) -> None:
     """Answers to requests may take for ever; the receipt of a notification or of an answer of ours may not."""
     if request.method != "POST":
         return
@@ -249,7 +249,7 @@ async def _limit_receipt(request: httpx2.Request) -> None:
         request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": RECEIPT_SECONDS}
 
 
-async def _note_status(response: httpx2.Response) -> None:
+async def note_status(response: httpx2.Response) -> None:
     """The SDK reports an HTTP failure without its status; the record of the request under way keeps it.
 
     The transport sends each message in its sender's context, so the record here is the sender's own.

@@ -160,9 +160,9 @@ class Session:
                     await self._closing.wait()
                     await self._withdraw_all()
         except BaseException as error:
-            self.failure = _leaf(error)
+            self.failure = leaf(error)
             if not self._ready.done():
-                self._ready.set_exception(_not_a_cancellation(self.failure))
+                self._ready.set_exception(not_a_cancellation(self.failure))
                 self._ready.exception()  # seen, also when `open` was cancelled meanwhile
             if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SystemExit):
                 raise
@@ -185,7 +185,7 @@ class Session:
         try:
             await client.initialize()
         except (MCPError, RuntimeError) as refused:
-            if self._protocol == "handshake" or not _may_be_modern(refused):
+            if self._protocol == "handshake" or not may_be_modern(refused):
                 raise
             record = current_record() or Record()
             status = record.http_status
@@ -269,7 +269,7 @@ class Session:
     async def _list_roots(self, context: Any) -> types.ListRootsResult:
         return types.ListRootsResult(roots=list(self.roots))
 
-def _may_be_modern(refused: BaseException) -> bool:
+def may_be_modern(refused: BaseException) -> bool:
     """Whether a server that refused the handshake may have 2026-07-28 only; one that wants a login may not."""
     status = getattr(current_record(), "http_status", None) or 0
     if status in (401, 403, 429) or status >= 500:
@@ -277,14 +277,14 @@ def _may_be_modern(refused: BaseException) -> bool:
     return not isinstance(refused, MCPError) or refused.error.code != CONNECTION_CLOSED
 
 
-def _leaf(error: BaseException) -> BaseException:
+def leaf(error: BaseException) -> BaseException:
     """The first real failure inside the task groups' exception groups."""
     while (inner := getattr(error, "exceptions", None)) and isinstance(inner, tuple):
         error = next((e for e in inner if not isinstance(e, asyncio.CancelledError)), inner[0])
     return error
 
 
-def _not_a_cancellation(error: BaseException) -> BaseException:
+def not_a_cancellation(error: BaseException) -> BaseException:
     if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SystemExit):
         return MCPError(CONNECTION_CLOSED, "the session was closed")
     return error
