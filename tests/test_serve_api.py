@@ -18,7 +18,7 @@ from gopher_mcp_python.store.core import Store
 from gopher_mcp_python.store.errors import StoreError
 from gopher_mcp_python.store.keys import KeyRing
 from gopher_mcp_python.store.memory import MemoryBackend
-from tests.support.serving import BASE, Serving
+from tests.support.serving import BASE, Serving, one_for_many_tests, starting
 
 NOWHERE = "el_" + "A" * 22
 FORM = {
@@ -37,9 +37,8 @@ FORM = {
 
 @pytest.fixture(scope="module")
 def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    running = Serving(tmp_path_factory.mktemp("serving"), requests_per_minute=10**6, failures_per_minute=10**6)
-    yield running
-    running.close()
+    with one_for_many_tests(tmp_path_factory.mktemp("serving")) as running:
+        yield running
 
 
 @pytest.fixture
@@ -51,15 +50,8 @@ def serving(_running: Serving) -> Serving:
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
     """Starts a server with options of its own."""
-    started: list[Serving] = []
-
-    def begin(**options: Any) -> Serving:
-        started.append(Serving(tmp_path, **options))
-        return started[-1]
-
-    yield begin
-    for one in started:
-        one.close()
+    with starting(tmp_path) as begin:
+        yield begin
 
 
 def form(schema: dict[str, Any] = FORM, message: str = "Who are you?") -> model.NewElicitation:

@@ -13,20 +13,13 @@ import pytest
 from gopher_mcp_python.serve import feed as feed_module
 from gopher_mcp_python.serve.feed import Feed, Subscription, TooMany
 from gopher_mcp_python.store import model
-from tests.support.serving import BASE, Serving
+from tests.support.serving import BASE, Serving, starting
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
-    started: list[Serving] = []
-
-    def begin(**options: Any) -> Serving:
-        started.append(Serving(tmp_path, **options))
-        return started[-1]
-
-    yield begin
-    for one in started:
-        one.close()
+    with starting(tmp_path) as begin:
+        yield begin
 
 
 def test_changes_of_ones_own_come_at_once(start: Callable[..., Serving]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from gopher_mcp_python import GopherAgentElicitationRequest
 from gopher_mcp_python.store import model
 from tests.support.page import Browser, Tab
-from tests.support.serving import BASE, Serving
+from tests.support.serving import BASE, Serving, one_for_many_tests
 
 EVIL = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>\'"&lt;{{7*7}}\u202egnp.exe\u200b\x1b[2J'
 FORM = {
@@ -38,9 +38,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def _running(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Serving]:
-    running = Serving(tmp_path_factory.mktemp("page"), requests_per_minute=10**6, failures_per_minute=10**6)
-    yield running
-    running.close()
+    with one_for_many_tests(tmp_path_factory.mktemp("page")) as running:
+        yield running
 
 
 @pytest.fixture

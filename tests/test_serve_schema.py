@@ -12,7 +12,7 @@ import pytest
 from gopher_mcp_python.serve.openapi import document
 from gopher_mcp_python.store import model
 from tests.support import children, frameworks
-from tests.support.serving import Serving
+from tests.support.serving import Serving, one_for_many_tests
 from tests.test_serve_api import form, page
 
 # What an answer may be, the elicitation says (its response_schema), not the document: such a 422 is no fault. Nor is it
@@ -49,9 +49,8 @@ parameters = {{ "path.id" = {{ dictionary = "pages", probability = 0.8 }} }}
 
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[Serving]:
-    running = Serving(tmp_path, requests_per_minute=10**6, failures_per_minute=10**6)
-    yield running
-    running.close()
+    with one_for_many_tests(tmp_path) as running:
+        yield running
 
 
 def _command() -> str:

@@ -16,16 +16,15 @@ from gopher_mcp_python.serve import create_app
 from gopher_mcp_python.serve.rates import Rate
 from gopher_mcp_python.serve.server import BoundedProtocol, bind
 from gopher_mcp_python.store import model
-from tests.support.serving import BASE, SECONDS, Serving
+from tests.support.serving import BASE, SECONDS, Serving, one_for_many_tests, starting
 
 PATHS = ("/", "/page.js", "/page.css", "/icon.svg", "/health", "/ready", "/openapi.json", BASE, f"{BASE}/events")
 
 
 @pytest.fixture(scope="module")
 def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    running = Serving(tmp_path_factory.mktemp("security"), requests_per_minute=10**6, failures_per_minute=10**6)
-    yield running
-    running.close()
+    with one_for_many_tests(tmp_path_factory.mktemp("security")) as running:
+        yield running
 
 
 @pytest.fixture
@@ -35,15 +34,8 @@ def serving(_running: Serving) -> Serving:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
-    started: list[Serving] = []
-
-    def begin(**options: Any) -> Serving:
-        started.append(Serving(tmp_path, **options))
-        return started[-1]
-
-    yield begin
-    for one in started:
-        one.close()
+    with starting(tmp_path) as begin:
+        yield begin
 
 
 # ---- Host, Origin ----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,3 +159,26 @@ class Feed:
                 event[name] = value
             if not line and not event and self._reply.isclosed():
                 return {"event": "end"}
+
+
+@contextmanager
+def starting(folder: Path) -> Iterator[Callable[..., Serving]]:
+    """Gives what starts servers with options of their own, which are closed at the end."""
+    started: list[Serving] = []
+
+    def begin(**options: Any) -> Serving:
+        started.append(Serving(folder, **options))
+        return started[-1]
+
+    try:
+        yield begin
+    finally:
+        for one in started:
+            one.close()
+
+
+@contextmanager
+def one_for_many_tests(folder: Path) -> Iterator[Serving]:
+    """One that never says that there were too many requests."""
+    with starting(folder) as begin:
+        yield begin(requests_per_minute=10**6, failures_per_minute=10**6)
