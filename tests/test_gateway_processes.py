@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,9 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from gopher_mcp_python.serve.opening import open_store
 from gopher_mcp_python.serve.tokens import TokenFile
 from tests.support import children, store_postgres
-from tests.support.gateways import Person, id_of, run, status_of, text_of
+from tests.support.gateways import Person, id_of, run, started, status_of, text_of
 from tests.support.postgres import PASSWORD
 
-ME = [sys.executable, "-m", "tests.support.gateways"]
 COMMAND = [sys.executable, "-m", "gopher_mcp_python", "gateway"]
 
 
@@ -51,19 +49,6 @@ def place(tmp_path: Path) -> Iterator[Place]:
     made = Place(tmp_path)
     yield made
     made.store.close()
-
-
-@contextmanager
-def started(*argv: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server of tests.support.gateways and its URL; killed at the end if it still runs."""
-    process, told = children.start_server([*ME, *argv])
-    try:
-        yield process, f"http://127.0.0.1:{told['port']}/mcp"
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
 
 
 async def call(url: str, arguments: dict[str, Any]) -> Any:

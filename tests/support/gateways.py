@@ -11,10 +11,11 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +34,7 @@ from gopher_mcp_python.store.core import Store
 from gopher_mcp_python.store.keys import KeyRing
 from gopher_mcp_python.store.memory import MemoryBackend
 from gopher_mcp_python.toolset.connection import MemoryConnection
+from tests.support import children
 from tests.support.hosting import Hosted
 
 T = TypeVar("T")
@@ -356,6 +358,21 @@ class OverHttp:
 
 # ---- processes ---------------------------------------------------------------------------------------------------
 
+ME = [sys.executable, "-m", "tests.support.gateways"]
+
+
+@contextmanager
+def started(*argv: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server of this module and its URL; killed at the end if it still runs."""
+    process, told = children.start_server([*ME, *argv])
+    try:
+        yield process, f"http://127.0.0.1:{told['port']}/mcp"
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
 
 class _Killing:
     """A store that ends its process at a point, of calls with {"killed": point} among their arguments."""
@@ -406,10 +423,11 @@ def main(argv: list[str]) -> None:
 
         _serve(Vault(on_run=note).sdk.streamable_http_app(), int(port))
         return
-    from gopher_mcp_python.serve.opening import open_store
+    from gopher_mcp_python.serve.opening import open_backend
+    from gopher_mcp_python.store.keys import FileKeys
 
     port, url, spec, keys, point = (*argv[1:], "")[:5]
-    store: Any = _Killing(open_store(spec, keys), point)
+    store: Any = _Killing(Store(open_backend(spec), FileKeys(keys), rate=None), point)
     gateway = Gateway([read_upstream(f"vault={url}")], store, rules=Rules())
     _serve(create_app(gateway, [], anonymous=True), int(port))
 

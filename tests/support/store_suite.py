@@ -531,6 +531,42 @@ class StoreSuite:
             states = Counter(pool.map(lambda at: stores[at % 4].consume("ada", asked.id, **CALL), range(16)))
         assert states == {"consumed": 1, "unknown": 15}
 
+    def test_a_call_that_waits_is_asked_about_once(self, place: Place, store: Store) -> None:
+        asked = confirm(store)
+        again = confirm(store, once=True, message="Other words?", timeout_s=1)
+        assert again == store.get("ada", asked.id), "the one that is there, as it was asked"
+        others = [
+            confirm(store, once=True, arguments={"path": "b.txt"}),
+            confirm(store, once=True, server="elsewhere"),
+            confirm(store, "eve", once=True),
+            confirm(store),
+        ]
+        assert len({asked.id, *(one.id for one in others)}) == 5
+        newest = others[-1]
+        assert confirm(store, once=True).id == newest.id
+        store.respond("ada", newest.id, {"confirmed": True})
+        after = confirm(store, once=True, timeout_s=2)
+        assert after.id not in (asked.id, newest.id), "what was answered does not wait"
+        place.pass_time(2.5)
+        late = confirm(store, once=True)
+        assert late.id != after.id, "what is over does not wait"
+        assert events(store, late.id) == ["requested"]
+
+    @pytest.mark.parametrize("rate", [None, (1000, 60.0)])
+    def test_a_call_that_waits_is_asked_about_once_by_many(self, place: Place, rate: tuple[int, float] | None) -> None:
+        stores = [place.open(rate=rate) for _ in range(4)]
+        for number in range(5):
+            with ThreadPoolExecutor(8) as pool:
+                ask = partial(confirm, arguments={"n": number}, once=True)
+                assert len({one.id for one in pool.map(ask, stores * 2)}) == 1
+
+    def test_a_call_that_waits_is_found_beyond_the_rate(self, place: Place) -> None:
+        store = place.open(rate=(1, 60.0))
+        asked = confirm(store, once=True)
+        assert confirm(store, once=True).id == asked.id
+        with pytest.raises(RateLimited):
+            confirm(store, arguments={}, once=True)
+
     def test_answer_cancel_and_sweep_at_once_leave_one_end(self, place: Place) -> None:
         stores = [place.open() for _ in range(3)]
         ids = [confirm(stores[0], timeout_s=1).id for _ in range(15)]

@@ -116,6 +116,7 @@ class Approvals:
             server=call.server,
             message=message,
             timeout_s=self._timeout_s,
+            once=True,  # another gateway on this store may have been quicker
         )
         return Pending(stored.id, stored.expires_at, before)
 

@@ -45,10 +45,11 @@ class AsyncStore:
         server: str | None = None,
         message: str | None = None,
         timeout_s: float = 300,
+        once: bool = False,
     ) -> StoredElicitation:
         """See Store.create_confirmation."""
         create = partial(self.store.create_confirmation, caller, tool=tool, arguments=arguments, server=server)
-        return await on_a_thread(partial(create, message=message, timeout_s=timeout_s))
+        return await on_a_thread(partial(create, message=message, timeout_s=timeout_s, once=once))
 
     async def respond(self, caller: str, id: str, response: Any, *, by: str | None = None) -> Outcome:
         """See Store.respond."""

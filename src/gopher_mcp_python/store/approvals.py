@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .backend import Row
     from .sealing import Sealer
 
-__all__ = ["MOST_BOUND", "RECOGNISED", "binding_of", "consume", "facts_of", "newest_of", "state_of"]
+__all__ = ["MOST_BOUND", "RECOGNISED", "binding_of", "consume", "facts_of", "newest_of", "state_of", "waiting"]
 
 # How long a call is recognised by its confirmation, and among how many.
 RECOGNISED = timedelta(days=2)
@@ -58,6 +58,16 @@ def newest_of(sealer: Sealer, bound: Sequence[tuple[str, str]], facts: list[Any]
     """The first id whose hash is that of this call."""
     matches = sealer.matcher(facts)
     return next((id for id, mac in bound if matches(mac)), None)
+
+
+def waiting(act: Act, sealer: Sealer, caller: str, new: NewElicitation) -> Row | None:
+    """The newest confirmation of the same call, if it waits for its answer."""
+    if new.tool is None:
+        return None
+    facts = _facts(caller, new.server, new.tool, new.params["arguments"])
+    id = newest_of(sealer, act.tx.bound(new.tool, act.now - RECOGNISED, MOST_BOUND), facts)
+    row = act.tx.lock(id) if id is not None else None
+    return row if row is not None and row.status == "pending" and row.expires_at > act.now else None
 
 
 def state_of(sealer: Sealer, row: Row | None, now: datetime, lasts: timedelta) -> ConfirmationState:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -106,6 +106,11 @@ class Store:
 
         Raises ValueError, RateLimited when the caller asks too often, StoreError.
         """
+        return self._create(caller, new, timeout_s)
+
+    def _create(
+        self, caller: str, new: NewElicitation, timeout_s: float, *, once: bool = False
+    ) -> StoredElicitation:
         check_caller(caller)
         if not isinstance(timeout_s, (int, float)) or not 1 <= timeout_s <= LONGEST_TIMEOUT_S:
             raise ValueError(f"timeout_s must be from 1 to {LONGEST_TIMEOUT_S} seconds")
@@ -113,7 +118,12 @@ class Store:
         facts = clear_facts(caller, new, approvals.binding_of(self._sealer, caller, new))
         question, lasts = sealed_question(self._sealer, id, new, facts), timedelta(seconds=timeout_s)
         with acting(self._usable(), caller) as act:
-            self._check_rate(act)
+            # From here on nobody else creates for this caller until this ends.
+            recent = self._recent(act) if self._rate is not None or once else ()
+            waiting = approvals.waiting(act, self._sealer, caller, new) if once else None
+            if waiting is not None:
+                return told(self._sealer, waiting)
+            self._check_rate(recent, act.now)
             row = act.add(new_row(id, facts, question, act.now, lasts))
         return shown(row, new.message, new.params)
 
@@ -126,21 +136,28 @@ class Store:
         server: str | None = None,
         message: str | None = None,
         timeout_s: float = 300,
+        once: bool = False,
     ) -> StoredElicitation:
-        """Asks whether `tool` of `server` may be called with exactly these arguments. Raises as `create`."""
+        """Asks whether `tool` of `server` may be called with exactly these arguments. Raises as `create`.
+
+        Args:
+            once: where the newest confirmation of this very call still waits for its answer, whoever asked for it, that
+                one is returned and nothing is created.
+        """
         text = message if message is not None else f"May the tool {str(tool)[:200]} be called?"
-        return self.create(
-            caller, confirmation(text, tool=tool, arguments=arguments, server=server), timeout_s=timeout_s
+        return self._create(
+            caller, confirmation(text, tool=tool, arguments=arguments, server=server), timeout_s, once=once
         )
 
-    def _check_rate(self, act: Act) -> None:
-        if self._rate is None:
-            return
-        most, window = self._rate[0], timedelta(seconds=self._rate[1])
+    def _recent(self, act: Act) -> Sequence[datetime]:
+        most, window = (self._rate[0], timedelta(seconds=self._rate[1])) if self._rate else (1, timedelta())
         # Rows of a later day are there when the clock was set back; more than a window ahead they don't count.
-        found = act.tx.creations(act.now - window, act.now + window, most)
-        if len(found) >= most:
-            raise RateLimited(max(1, ceil((found[-1] + window - act.now).total_seconds())))
+        return act.tx.creations(act.now - window, act.now + window, most)
+
+    def _check_rate(self, recent: Sequence[datetime], now: datetime) -> None:
+        if self._rate is not None and len(recent) >= self._rate[0]:
+            frees = recent[-1] + timedelta(seconds=self._rate[1])
+            raise RateLimited(max(1, ceil((frees - now).total_seconds())))
 
     # ---- Answering --------------------------------------------------------------------------------------------------
 
