@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,9 @@ def _add_gate(parser: argparse.ArgumentParser) -> None:
                       help="ask no client for a confirmation; all are answered through the store")  # fmt: skip
     gate.add_argument("--confirm-timeout", type=int, default=300, metavar="SECONDS",
                       help="how long a confirmation waits for its answer, 1 to 1800 (default: 300)")  # fmt: skip
+    gate.add_argument("--confirm-at", metavar="URL", default=os.environ.get("GOPHER_MCP_CONFIRM_AT") or None,
+                      help="the page where people confirm (gopher-mcp serve), told to callers whose call is held "
+                      "(default: $GOPHER_MCP_CONFIRM_AT)")  # fmt: skip
 
 
 def _add_http(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         with Housekeeping(store):
             gateway = Gateway(
                 upstreams, store, rules=rules, ask_clients=not args.elsewhere, caller=args.caller,
-                confirm_seconds=args.confirm_timeout, state_key=state_key,
+                confirm_seconds=args.confirm_timeout, state_key=state_key, confirm_at=args.confirm_at,
             )  # fmt: skip
             return _stdio(gateway) if args.stdio else _http(args, gateway, tls)
     finally:
@@ -156,8 +160,19 @@ def _check(args: argparse.Namespace) -> None:
     jwt = (args.jwks, args.jwt_issuer, args.jwt_audience)
     if any(jwt) and not all(jwt):
         raise UsageError("--jwks, --jwt-issuer and --jwt-audience go together")
+    if args.confirm_at is not None:
+        _check_page(args.confirm_at)
     if args.store == "memory" and args.elsewhere:
         raise UsageError("--elsewhere needs a store that others reach too: sqlite:PATH or postgresql://...")
+
+
+def _check_page(url: str) -> None:
+    from ..gateway.held import page_address
+
+    try:
+        page_address(url)
+    except ValueError as error:
+        raise UsageError(f"--confirm-at: {error}") from None
 
 
 def _upstreams(args: argparse.Namespace) -> list[Upstream]:

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..display import safe_line, safe_text
+from ..errors import UnsafeUrlError
 from ..policy.asked import CONFIRMATION as META_KEY
 from ..store.errors import RateLimited
+from ..weburl import parse_web_url
 
 __all__ = [
     "META_KEY",
@@ -22,6 +25,7 @@ __all__ = [
     "Pending",
     "Unsuitable",
     "held",
+    "page_address",
     "refused",
     "told",
     "unavailable",
@@ -85,17 +89,38 @@ def told(call: HeldCall, status: str, text: str, pending: Pending | None = None,
     return result
 
 
-def held(call: HeldCall, pending: Pending) -> dict[str, Any]:
-    """The answer to a call that waits for its confirmation."""
+def held(call: HeldCall, pending: Pending, confirm_at: str = "") -> dict[str, Any]:
+    """The answer to a call that waits for its confirmation.
+
+    Args:
+        confirm_at: the address of the page where a person confirms; "": none is named.
+    """
     status = "unknown" if pending.before else "held"
+    where = f" (at {confirm_at})" if confirm_at else ""
+    more = {"confirmAt": confirm_at} if confirm_at else {}
     return told(
         call,
         status,
         f"{pending.before}Held: {call.shown} may change or delete something, so a person has to confirm it first. "
-        f"Nothing was run. When the confirmation {pending.id} has been accepted, call {call.shown} again with exactly "
-        "the same arguments.",
+        f"Nothing was run. When the confirmation {pending.id} has been accepted{where}, call {call.shown} again with "
+        "exactly the same arguments.",
         pending,
+        **more,
     )
+
+
+def page_address(url: str) -> str:
+    """The address of the page where people confirm, as it is told to callers.
+
+    Raises ValueError (never with the URL) for what is no http or https URL, or holds a password.
+    """
+    try:
+        page = parse_web_url(url)
+    except UnsafeUrlError as error:
+        raise ValueError(f"the address of the page for confirmations can't be used: {error}") from None
+    if "@" in urlsplit(page.href).netloc:
+        raise ValueError("the address of the page for confirmations holds a name or password, which callers would see")
+    return page.href
 
 
 def unsuitable(call: HeldCall) -> dict[str, Any]:

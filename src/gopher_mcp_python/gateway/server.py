@@ -25,6 +25,7 @@ from ..toolset.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ME
 from .approvals import Approvals
 from .channel import Channel, Client, RequestContext
 from .front import Front, Places, Pool
+from .held import page_address
 from .inbound import Inbound, shaped
 from .link import Link
 from .listening import listen
@@ -57,6 +58,9 @@ class Gateway:
         caller: whose the calls are where nobody signs in (stdio, a loopback address without tokens).
         confirm_seconds: how long a confirmation waits for its answer, 1 to 1,800.
         state_key: shared by gateways between which the rounds of one call may change; see `States`.
+        confirm_at: address (http, https) of the page where people confirm, told to callers whose call is held.
+
+    Raises ValueError for a `confirm_at` that is no such address, or holds a password.
     """
 
     def __init__(
@@ -69,12 +73,16 @@ class Gateway:
         caller: str = "local",
         confirm_seconds: int = 300,
         state_key: bytes | None = None,
+        confirm_at: str | None = None,
     ) -> None:
         self.upstreams = Upstreams(upstreams)
         self.rules = rules or Rules()
         self._caller = caller
         self._tools = ToolCalls(
-            self.rules, Approvals(store, timeout_s=confirm_seconds), ask_clients=ask_clients
+            self.rules,
+            Approvals(store, timeout_s=confirm_seconds),
+            ask_clients=ask_clients,
+            confirm_at=page_address(confirm_at) if confirm_at is not None else "",
         )
         self._states = States(state_key)
         self._calls = OpenCalls()

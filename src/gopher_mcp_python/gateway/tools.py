@@ -36,12 +36,14 @@ class ToolCalls:
         rules: what is held.
         approvals: where confirmations are.
         ask_clients: whether a client that can show a form is asked at once; else all answers come from elsewhere.
+        confirm_at: the page where people confirm what is held, for the callers; "": none is named.
     """
 
-    def __init__(self, rules: Rules, approvals: Approvals, *, ask_clients: bool = True) -> None:
+    def __init__(self, rules: Rules, approvals: Approvals, *, ask_clients: bool = True, confirm_at: str = "") -> None:
         self._rules = rules
         self._approvals = approvals
         self._ask_clients = ask_clients
+        self._confirm_at = confirm_at
 
     async def call(self, inbound: Inbound) -> dict[str, Any]:
         """Raises MCPError: the server's own, or that there is no such tool."""
@@ -110,7 +112,7 @@ class ToolCalls:
         if found == "declined":
             return self._result(inbound, refused(call, found))
         if found == "unknown" or not self._ask_clients or not inbound.client.takes_forms:
-            return self._result(inbound, held(call, what))
+            return self._result(inbound, held(call, what, self._confirm_at))
         return await self._asked(inbound, link, call, what)
 
     async def _asked(self, inbound: Inbound, link: Link, call: HeldCall, pending: Pending) -> dict[str, Any]:
@@ -127,7 +129,7 @@ class ToolCalls:
         try:
             answer = await inbound.channel.request("elicitation/create", params)
         except MCPError:  # it could not ask; somebody else may be
-            return held(call, pending)
+            return held(call, pending, self._confirm_at)
         if not await self._recorded(call, pending.id, answer):
             return refused(call, "declined")
         return await self._confirmed(inbound, link, call, pending.id)
