@@ -67,14 +67,15 @@ def test_structured_content_and_is_error(modern: bool) -> None:
     run(body())
 
 
-def test_progress_arrives_whole_and_in_order() -> None:
+@BOTH
+def test_progress_arrives_whole_and_in_order(modern: bool) -> None:
     house, seen = House(), []
 
     async def body() -> None:
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             seen.append((progress, total, message))
 
-        async with house.client() as client:
+        async with house.client(modern=modern) as client:
             assert text_of(await client.call_tool("progress", {}, progress_callback=on_progress)) == "done"
             await soon(lambda: len(seen) == 3)
 

@@ -80,11 +80,13 @@ class Channel:
     Args:
         session: of one of its requests; any will do for the connection's stream.
         request_id: of the request whose stream is meant; None: the connection's.
+        own_token: under which the server tells of progress to a client that named no token itself.
     """
 
-    def __init__(self, session: ServerSession, request_id: Any = None) -> None:
+    def __init__(self, session: ServerSession, request_id: Any = None, own_token: str | None = None) -> None:
         self._session = session
         self._request_id = request_id
+        self._own_token = own_token
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """Asks the client and returns its result as it came. Raises MCPError: the client's own error, or that there
@@ -100,8 +102,12 @@ class Channel:
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Tells the client; one that has gone is told nothing."""
+        told = params or {}
         try:
-            await self._session.send_notification(cast(Any, _Message(method, params)), self._request_id)
+            if self._own_token is not None and told.get("progressToken") == self._own_token:
+                await self._session.report_progress(told["progress"], told.get("total"), told.get("message"))
+            else:
+                await self._session.send_notification(cast(Any, _Message(method, params)), self._request_id)
         except Exception as error:
             log_failure(_log, f"{method} could not be passed on", error)
 

@@ -126,8 +126,8 @@ def page_address(url: str) -> str:
 def unsuitable(call: HeldCall) -> dict[str, Any]:
     """The answer for arguments that no confirmation can be about."""
     text = (
-        f"{call.shown} has to be confirmed by a person, and its arguments are too large for that, or hold a number "
-        "that JSON has not. It was not run."
+        f"{call.shown} has to be confirmed by a person, and its arguments are too large or too deeply nested for that, "
+        "or hold a number that JSON has not. It was not run."
     )
     return told(call, "unsuitable", text)
 

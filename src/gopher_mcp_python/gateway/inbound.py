@@ -55,10 +55,14 @@ class Inbound:
     open: OpenCall | None = None
     state: dict[str, Any] | None = None
     passage: Passage = field(init=False)
+    _own_token: str | None = field(default=None, init=False)
     _mirrored: dict[str, str] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.channel = Channel(self.context.session, self.context.request_id)
+        # The SDK's client in this process (2026-07-28) takes progress without a token, which no server could name.
+        unnamed = self.client.modern and self.context.request is None and "progressToken" not in self._meta
+        self._own_token = secrets.token_urlsafe(12) if unnamed else None
+        self.channel = Channel(self.context.session, self.context.request_id, self._own_token)
         self.passage = Passage(what=self.method, channel=self.channel)
         if is_ours(self.params.get("requestState")):
             self.state = self.states.open(self.params["requestState"], self.whose)
@@ -76,6 +80,10 @@ class Inbound:
         return self.context.params or {}
 
     @property
+    def _meta(self) -> Mapping[str, Any]:
+        return self.params.get("_meta") or {}
+
+    @property
     def client(self) -> Client:
         return self.front.client
 
@@ -88,6 +96,8 @@ class Inbound:
     def onward(self, **changed: Any) -> dict[str, Any]:
         """The parameters for the server: as they came, without what is the gateway's own."""
         params = {**self.params, **changed}
+        if self._own_token is not None:
+            params["_meta"] = {**self._meta, "progressToken": self._own_token}
         params.pop("task", None)  # tasks are not passed on, so nobody could ask for what became of one
         if is_ours(params.get("requestState")):
             params.pop("requestState")

@@ -78,12 +78,9 @@ class Gateway:
         self.upstreams = Upstreams(upstreams)
         self.rules = rules or Rules()
         self._caller = caller
-        self._tools = ToolCalls(
-            self.rules,
-            Approvals(store, timeout_s=confirm_seconds),
-            ask_clients=ask_clients,
-            confirm_at=page_address(confirm_at) if confirm_at is not None else "",
-        )
+        page = page_address(confirm_at) if confirm_at is not None else ""
+        approvals = Approvals(store, timeout_s=confirm_seconds)
+        self._tools = ToolCalls(self.rules, approvals, ask_clients=ask_clients, confirm_at=page)
         self._states = States(state_key)
         self._calls = OpenCalls()
         self._pool = Pool(self.upstreams)
@@ -147,9 +144,7 @@ class Gateway:
             raise MCPError(INVALID_PARAMS, "this session is another caller's")
         return await handler(Inbound(context, front, self._states, self._calls))
 
-    async def _without_session(
-        self, context: RequestContext, handler: Handler
-    ) -> HandlerResult:
+    async def _without_session(self, context: RequestContext, handler: Handler) -> HandlerResult:
         """A request of 2026-07-28, which stands for itself."""
         meta = (context.params or {}).get("_meta") or {}
         client = Client(
