@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from gopher_mcp_python.gateway import Rule, Rules
 from gopher_mcp_python.gateway.held import META_KEY
-from tests.support.gateways import House, OverHttp, Person, id_of, run, status_of, text_of
+from tests.support.gateways import House, OverHttp, Person, id_of, memory_store, run, status_of, text_of
 
 BOTH = pytest.mark.parametrize("modern", [False, True], ids=["handshake", "2026-07-28"])
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -165,6 +167,46 @@ def test_a_dispatching_tool_is_judged_by_what_it_runs_now(modern: bool) -> None:
 
     run(body())
     assert [arguments for _, arguments in house.vault.runs] == [{"name": "peek"}] * 2
+
+
+# ---- once ------------------------------------------------------------------------------------------------------------
+
+
+class _Together:
+    """A store in which the first two who come to use an approval wait for each other: both have seen it."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self._both = threading.Barrier(2)
+        self._places = iter((True, True))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def consume(self, *args: Any, **kwargs: Any) -> Any:
+        if next(self._places, False):
+            self._both.wait(60)
+        return self._store.consume(*args, **kwargs)
+
+
+@BOTH
+def test_two_that_see_one_approval_do_not_both_use_it(modern: bool) -> None:
+    house = House(store=_Together(memory_store()))
+    arguments = {"wait": "go"}
+
+    async def body() -> None:
+        async with house.client(modern=modern) as client:
+            held = await client.call_tool("erase", arguments)
+            house.store.respond("local", id_of(held), {"confirmed": True})
+            calls = {asyncio.ensure_future(client.call_tool("erase", arguments)) for _ in range(2)}
+            await house.vault.gates["ran"].wait()
+            done, (running,) = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+            assert status_of(done.pop().result()) == "unknown"
+            house.vault.gates["go"].set()
+            assert text_of(await running) == "erase done"
+
+    run(body())
+    assert house.vault.runs == [("erase", arguments)]
 
 
 # ---- what passes through a call that was confirmed -------------------------------------------------------------------

@@ -438,19 +438,25 @@ def test_our_toolset_as_the_client() -> None:
     assert [tool for tool, _ in house.vault.runs] == ["erase", "asks_in_rounds"]
 
 
-def test_answers_given_beforehand_approve_nothing() -> None:
-    from gopher_mcp_python.policy import ElicitationPolicy
+def test_answers_and_rules_given_beforehand_approve_nothing() -> None:
+    """They would say yes to such a form of any other server; whether a call may be made is left to a person."""
+    from gopher_mcp_python.policy import ElicitationPolicy, PolicyRule
 
-    house = House()
+    house, asked = House(), []
+
+    def person(request: Any) -> str:
+        asked.append(request)
+        return "decline"
 
     async def body() -> None:
-        policy = ElicitationPolicy(answers={"name": "x", "confirmed": True}, default="decline")
-        async with McpToolset(house.gateway.server, elicitation_handler=policy.around("decline")) as toolset:
+        rule = PolicyRule("allow", mode="form", answers={"confirmed": True}, confirm=True)
+        policy = ElicitationPolicy([rule], answers={"name": "x", "confirmed": True}, default="decline")
+        async with McpToolset(house.gateway.server, elicitation_handler=policy.around(person)) as toolset:
             result = await toolset.call_tool("erase", {})
             assert result["isError"] and result["_meta"][META_KEY]["status"] == "declined"
 
     run(body())
-    assert house.vault.runs == []
+    assert len(asked) == 1 and house.vault.runs == []
 
 
 def test_an_older_client_is_asked_only_what_it_declared() -> None:
