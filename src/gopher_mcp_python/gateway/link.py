@@ -60,7 +60,7 @@ class Link:
         self._opening = asyncio.Lock()
         self._closed = False
         self._kept: dict[tuple[str, str], Mapping[str, Any]] = {}  # what a session that replaces one is told again
-        self._listing: asyncio.Task[dict[str, dict[str, Any]]] | None = None
+        self._listing: asyncio.Future[Any] | None = None
         self._next: asyncio.Task[dict[str, dict[str, Any]]] | None = None
         self._watching: asyncio.Task[None] | None = None
 
@@ -214,13 +214,16 @@ class Link:
         """The server's tools by name, as it lists them after this was called. Whoever comes while a list is on its
         way waits for the next one, which all who wait then share. Raises MCPError."""
         if self._listing is None or self._listing.done():
-            self._listing = _task(self._list_tools())
-            return await asyncio.shield(self._listing)
+            running = self._listing = asyncio.get_running_loop().create_future()
+            try:  # not as a task: this is the way of every judged call, and each turn of the loop costs it time
+                return await self._list_tools()
+            finally:
+                running.cancel()  # it is over, however it ended
         if self._next is None or self._next.done():
             self._next = _task(self._list_after(self._listing))
         return await asyncio.shield(self._next)
 
-    async def _list_after(self, running: asyncio.Task[Any]) -> dict[str, dict[str, Any]]:
+    async def _list_after(self, running: asyncio.Future[Any]) -> dict[str, dict[str, Any]]:
         await asyncio.wait((running,))
         self._listing, self._next = self._next, None
         return await self._list_tools()
