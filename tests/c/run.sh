@@ -46,8 +46,9 @@ run() { # variant
     for program in $programs; do
         name=${program%%:*}
         word=$(echo "$program" | cut -s -d: -f2)
-        # ThreadSanitizer can't follow a child that starts threads ("dup thread with used id")
-        [ "$1:$name" != tsan:fork ] || continue
+        # ThreadSanitizer can't follow a child that starts threads ("dup thread with used id"). AddressSanitizer's locks
+        # (before GCC 14) stay as the parent's other threads held them, so that a child hangs now and then.
+        [ "$1:$name" != tsan:fork ] && [ "$1:$name" != asan:fork ] || continue
         count=$((count + 1))
         if ! timeout 120 "$BUILD/$1/test_$name" $word > "$BUILD/$1/$name.out" 2>&1; then
             failed="$failed $program"
