@@ -110,6 +110,49 @@ async def test_a_hundred_waits_take_no_thread_and_wake_each_for_its_own(place: P
     assert not store.store._waiters._wakers
 
 
+class _Deaf(MemoryBackend):
+    """Loses every notification. `missed` tells its listeners so, as after a reconnection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.missed: Callable[[str | None], None] = lambda id: None
+
+    def listen(self, callback: Callable[[str | None], None]) -> Callable[[], None]:
+        self.missed = callback
+        return lambda: None
+
+
+@awaited
+async def test_one_look_is_for_all_who_may_have_missed_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gopher_mcp_python.store.waiting.PULSE_S", 3600.0)
+    monkeypatch.setattr("gopher_mcp_python.store.aio.PULSE_S", 3600.0)
+    backend = _Deaf()
+    store = AsyncStore(Store(backend, KeyRing.generate(), rate=None))
+    looks: list[str] = []
+    row = store.store._row
+    monkeypatch.setattr(store.store, "_row", lambda caller, id, **more: (looks.append(id), row(caller, id, **more))[1])
+    asked = [await store.create("ada", single_choice("?", ["a"])) for _ in range(200)]
+    ended: list[str] = []
+
+    async def wait(id: str) -> None:
+        ended.append((await store.wait("ada", id)).id)
+
+    with anyio.fail_after(WIDE):
+        async with anyio.create_task_group() as tasks:
+            for one in asked:
+                tasks.start_soon(wait, one.id)
+            while len(looks) < len(asked):
+                await anyio.sleep(0.01)
+            await store.respond("ada", asked[7].id, {"choice": "a"})
+            backend.missed(None)
+            while not ended:
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
+    assert ended == [asked[7].id] and looks.count(asked[7].id) == 2
+    assert len(looks) == len(asked) + 1, "nobody else looked"
+    await store.close()
+
+
 @awaited
 async def test_a_wait_ends_without_an_answer(place: Place, store: AsyncStore) -> None:
     asked = await store.create_confirmation("ada", **CALL)

@@ -435,3 +435,25 @@ def test_listening_begins_though_the_server_is_away(database: Database, server: 
     finally:
         if not server.running:
             server.start()
+
+
+def test_a_listener_is_closed_whose_thread_has_just_seen_that_it_ends(database: Database, server: Postgres) -> None:
+    """It pauses, as there is no server, and is gone before `close` would wake it."""
+    server.kill()
+    try:
+        backend = PostgresBackend(database.app)
+        backend.listen(lambda id: None)
+        listener = backend._listener
+        assert listener is not None
+        stopping = listener._stopping
+        tell = stopping.set
+
+        def told_and_gone() -> None:
+            tell()
+            listener._thread.join(FAR)
+
+        stopping.set = told_and_gone  # type: ignore[method-assign]
+        backend.close()
+        assert not listener._thread.is_alive()
+    finally:
+        server.start()

@@ -107,14 +107,16 @@ class Waiters:
 
     def _changes(self, id: str | None) -> None:
         """What the backend calls."""
-        self._wake(id)
+        if id is not None:
+            self._wake(id)
         with self._lock:
-            if not self._subscribers:
-                return
-            if len(self._changed) >= _MOST_CHANGES:
-                self._changed.clear()
-                id = None
-            self._changed.append(id)
+            if id is None:  # one look for all who wait, so that thousands don't look at the same time
+                self._next_look = 0.0
+            if self._subscribers:
+                if len(self._changed) >= _MOST_CHANGES:
+                    self._changed.clear()
+                    id = None
+                self._changed.append(id)
             self._lock.notify_all()
 
     def _wake(self, id: str | None) -> None:

@@ -12,7 +12,7 @@ import selectors
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
@@ -58,7 +58,8 @@ class Listener:
         if self._stopping.is_set():
             return
         self._stopping.set()
-        self._stop_write.send(b"x")
+        with suppress(BrokenPipeError):  # the thread may have seen it, and ended, already
+            self._stop_write.send(b"x")
         if threading.current_thread() is not self._thread:
             self._thread.join(self._limits.connect_s + self._limits.answer_s)
         self._stop_write.close()
