@@ -301,6 +301,12 @@ def test_files_that_are_refused(tmp_path: Path, prepare: Any, said: str) -> None
         SqliteBackend(path)
 
 
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"no folder .*approvls: make it, or name another file"):
+        SqliteBackend(tmp_path / "approvls" / "store.db")
+    assert not list(tmp_path.iterdir())
+
+
 def _other(path: Path, *statements: str) -> None:
     connection = sqlite3.connect(path)
     for statement in (*statements, "CREATE TABLE IF NOT EXISTS mine (x)"):

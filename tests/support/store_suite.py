@@ -338,7 +338,14 @@ class StoreSuite:
         confirm(rotated, arguments={})
         found = rotated.find_confirmation("ada", **CALL)
         assert found is not None and found.id == newer.id
-        assert store.find_confirmation("ada", **{**CALL, "arguments": {"path": "/a", "depth": 1.0}}) is None
+        store.cancel("ada", newer.id)
+        found = store.find_confirmation("ada", **{**CALL, "arguments": {"depth": 1, "path": "/a"}})
+        assert found is not None and (found.id, found.status) == (newer.id, "cancelled")
+        for more in ({"depth": 1.0}, {"depth": True}, {"confirmed": True}):
+            assert store.find_confirmation("ada", **{**CALL, "arguments": {**CALL["arguments"], **more}}) is None
+        assert place.open(keys=KeyRing.generate()).find_confirmation("ada", **CALL) is None, "nor without the key"
+        with pytest.raises(ValueError, match="arguments"):
+            store.find_confirmation("ada", tool="delete", arguments={"x": {1, 2}})
         place.pass_time(3 * 86_400)
         assert store.find_confirmation("ada", **CALL) is None
 

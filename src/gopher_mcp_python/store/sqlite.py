@@ -37,7 +37,7 @@ _IDLE = 8  # connections that are kept
 
 
 class SqliteBackend:
-    """A file that is made when it isn't there, for this user only."""
+    """A file that is made when it isn't there, for this user only, in a folder that is there."""
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class SqliteBackend:
         clock: Callable[[], datetime] = utc_now,
         patience_s: float = _PATIENCE_S,
     ) -> None:
-        """`patience_s`: how long to wait for other writers. Raises StoreError when the file can't be used: it belongs
-        to others or they may open it, it is no such database, or a later version of this package wrote it."""
+        """`patience_s`: how long to wait for other writers. Raises StoreError when the file can't be used: its folder
+        is missing, it belongs to others or they may open it, it is no such database, or a later version wrote it."""
         self._path = Path(os.path.abspath(path))
         self.name = f"SQLite file {self._path.name}"
         self._clock = clock
@@ -191,7 +191,8 @@ def _make_private(path: Path) -> tuple[int, int]:
     """Makes an empty file with mode 0600; SQLite gives the same to those beside it, which it believes when they are
     there. Returns what tells the file from others. Raises StoreError for one that others may open or own."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.parent.is_dir():  # a slip of the pen must not become another, empty store
+            raise StoreError(f"there is no folder {path.parent}: make it, or name another file")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o600)
         try:
             found = os.fstat(descriptor)
