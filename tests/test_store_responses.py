@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -16,6 +18,7 @@ from gopher_mcp_python.store import (
     ElicitationStatus,
     ElicitationType,
     NewElicitation,
+    Store,
     confirmation,
     file_upload,
     mcp_form,
@@ -29,6 +32,7 @@ from gopher_mcp_python.store import (
 from tests.support.canary import secret
 from tests.support.children import python
 
+ROOT = Path(__file__).resolve().parents[1]
 FILE = {"file_id": "f1", "name": "a.csv", "size": 10, "sha256": "ab" * 32, "media_type": "text/csv"}
 
 
@@ -207,3 +211,23 @@ heavy = {"cryptography", "sqlite3", "psycopg", "keyring", "mcp", "anyio", "starl
 assert not heavy, heavy
 """
     python(code).check()
+
+
+@pytest.mark.source_tree
+def test_out_of_scope_lists_what_is_not_shipped_and_nothing_claims_it() -> None:
+    """What the documents say that there is not, and no other place speaks of; what was once put off is there."""
+    page = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
+    missing = page.partition("## What there is not\n")[2].partition("\n## ")[0]
+    shipped = page.replace(missing, "")
+    claims = [page for page in ROOT.glob("docs/*.md") if page.name != "store.md"]
+    claims += [ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("examples/**/*.*"), *ROOT.glob("src/**/*.py")]
+    for name in ("NATS", "S3"):
+        told = re.compile(rf"\b{name}\b")
+        assert len(told.findall(missing)) == 1 and not told.search(shipped), name
+        assert not [str(place) for place in claims if told.search(place.read_text(encoding="utf-8"))], name
+    assert "Postgres" in shipped and "LISTEN" in (ROOT / "docs" / "store-postgres.md").read_text(encoding="utf-8")
+    for claimed, there in (
+        ("RateLimited", Store.create), ("sweeper", Store.sweep), ("After 30 days", Store.prune),
+        ("store.subscribe", Store.subscribe),
+    ):  # fmt: skip
+        assert claimed in page and callable(there), claimed
