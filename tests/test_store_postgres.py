@@ -268,12 +268,12 @@ def test_the_statements_ask_for_the_caller_too(store: Store, database: Database,
         with backend.transaction(eve) as tx:
             past = tx.now() - timedelta(1)
             assert tx.get(asked.id) is None and tx.lock(asked.id) is None
-            assert not tx.pending(10, None) and not tx.pending(10, (past, ""))
+            assert not tx.pending(10, None, 1) and not tx.pending(10, (past, ""), 1)
             assert not tx.creations(past, tx.now(), 10) and not tx.bound("t", past, 10)
             with pytest.raises(StoreError, match="not there"):
                 tx.update(asked.id, retries=1)
         with backend.transaction(ada) as tx:
-            assert tx.get(asked.id) and tx.pending(10, (past, "")) and tx.bound("t", past, 10)
+            assert tx.get(asked.id) and tx.pending(10, (past, ""), 1) and tx.bound("t", past, 10)
 
 
 # ---- Maintenance ----------------------------------------------------------------------------------------------------

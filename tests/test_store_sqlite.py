@@ -405,7 +405,7 @@ def test_looking_up_takes_an_index(store: Store, tmp_path: Path) -> None:
     with store._backend.transaction("ada", write=False) as tx:
         now = tx.now()
         tx.creations(now, now, 1)
-        tx.pending(1, (now, "el_x"))
+        tx.pending(1, (now, "el_x"), 1)
     backend._idle[-1].set_trace_callback(None)
     for statement in {text for text in seen if text.startswith("SELECT")}:
         plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}"))

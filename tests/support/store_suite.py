@@ -45,6 +45,8 @@ from gopher_mcp_python.store import (
     string_input,
 )
 from gopher_mcp_python.store.audit import EVENTS, verify_chain
+from gopher_mcp_python.store.listing import PAGE_BYTES
+from gopher_mcp_python.store.payload import ARGUMENTS_BYTES
 from tests.support.canary import secret
 from tests.support.store_places import Place
 
@@ -298,8 +300,36 @@ class StoreSuite:
         store.cancel("ada", first[-1].id)
         rest = store.pending("ada", limit=4, after=first[-1].id)
         assert [one.id for one in (*first, *rest)] == ids
+        assert (first.next, rest.next) == (ids[3], None)
+        assert store.pending("ada", limit=2, after=ids[3]).next is None
         place.pass_time(61)
         assert store.pending("ada") == []
+
+    def test_a_page_is_bounded_in_bytes(self, place: Place, store: Store) -> None:
+        """However large the questions are, a list takes no more memory than a few of them."""
+        text, ids = "x" * (ARGUMENTS_BYTES - 100), []
+        for number in range(10):
+            ids.append(confirm(store, arguments={"text": text, "number": number}).id)
+            place.pass_time(0.001)
+        found, pages, after = [], 0, None
+        while pages == 0 or after is not None:
+            page = store.pending("ada", limit=1000, after=after)
+            assert 0 < len(page) <= PAGE_BYTES // len(text) + 1
+            found += [one.id for one in page]
+            pages, after = pages + 1, page.next
+        assert found == ids and pages == 2
+        with store._backend.transaction("ada", write=False) as tx:
+            assert [row.id for row in tx.pending(1000, None, 1)] == ids[:1], "no more are read than are kept"
+
+    def test_a_page_of_what_can_not_be_unsealed_hides_nothing_behind_it(self, place: Place, store: Store) -> None:
+        lost = place.open(keys=KeyRing.generate())
+        for _ in range(3):
+            confirm(lost)
+            place.pass_time(0.001)
+        mine = confirm(store)
+        first = store.pending("ada", limit=2)
+        assert first == [] and first.next is not None
+        assert [one.id for one in store.pending("ada", limit=2, after=first.next)] == [mine.id]
 
     # ---- Approvals --------------------------------------------------------------------------------------------------
 

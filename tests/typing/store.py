@@ -53,7 +53,8 @@ def use(request: GopherAgentElicitationRequest) -> None:
         assert_type(store.wait("ada", asked.id, timeout_s=3, still_wanted=lambda: True), StoredElicitation)
         if store.consume("ada", asked.id, tool="t", arguments={}) == "consumed":
             store.complete("ada", asked.id)
-        assert_type(store.pending("ada", limit=5, after=asked.id), list[StoredElicitation])
+        listed: list[StoredElicitation] = store.pending("ada", limit=5, after=asked.id)
+        assert_type((listed, store.pending("ada").next), tuple[list[StoredElicitation], str | None])
         assert_type(store.verify(), Verification)
         end = store.subscribe(hear)
         with Housekeeping(store, keep_days=7):

@@ -72,10 +72,8 @@ class Api:
         """Pending ones, oldest first, in pages."""
         who = await self._access.admit(request)
         limit, after = _paging(request)
-        found = await ask(self._store.pending, who.caller, limit=limit + 1, after=after)
-        page = found[:limit]
-        more = page[-1].id if len(found) > limit else None
-        return Json({"elicitations": [summary(one) for one in page], "next": more})
+        page = await ask(self._store.pending, who.caller, limit=limit, after=after)
+        return Json({"elicitations": [summary(one) for one in page], "next": page.next})
 
     async def show(self, request: Request) -> Response:
         """One in full, whatever its state."""

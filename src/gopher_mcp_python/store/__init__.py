@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .errors import ElicitationNotFound, NoAnswer, RateLimited, SealError, StoreError
     from .housekeeping import Housekeeping
     from .keys import FileKeys, KeyProvider, KeyRing, keys_from_environment, keys_from_keyring
+    from .listing import Page
     from .memory import MemoryBackend
     from .model import (
         MAX_RETRIES,
@@ -56,6 +57,7 @@ __all__ = [
     "NewElicitation",
     "NoAnswer",
     "Outcome",
+    "Page",
     "PostgresBackend",
     "RateLimited",
     "SealError",
@@ -88,6 +90,7 @@ _HOMES = {
     "errors": ("ElicitationNotFound", "NoAnswer", "RateLimited", "SealError", "StoreError"),
     "housekeeping": ("Housekeeping",),
     "keys": ("FileKeys", "KeyProvider", "KeyRing", "keys_from_environment", "keys_from_keyring"),
+    "listing": ("Page",),
     "memory": ("MemoryBackend",),
     "model": (
         "MAX_RETRIES", "ElicitationStatus", "ElicitationType", "NewElicitation", "StoredElicitation", "confirmation",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..awaiting import on_a_thread
 from ..telling import Over, over_here
+from .listing import Page
 from .model import NewElicitation, StoredElicitation
 from .outcome import ConfirmationState, ConsumeState, Outcome
 from .waiting import PULSE_S, Deadline
@@ -63,7 +64,7 @@ class AsyncStore:
         """See Store.get."""
         return await on_a_thread(partial(self.store.get, caller, id))
 
-    async def pending(self, caller: str, *, limit: int = 100, after: str | None = None) -> list[StoredElicitation]:
+    async def pending(self, caller: str, *, limit: int = 100, after: str | None = None) -> Page:
         """See Store.pending."""
         return await on_a_thread(partial(self.store.pending, caller, limit=limit, after=after))
 

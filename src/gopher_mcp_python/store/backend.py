@@ -7,13 +7,13 @@ changed. It never sees a question or an answer in clear, and knows no rule.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-__all__ = ["ANSWER_COLUMNS", "COLUMNS", "GENESIS", "AuditRow", "Backend", "Row", "Tx", "chain_hash"]
+__all__ = ["ANSWER_COLUMNS", "COLUMNS", "GENESIS", "AuditRow", "Backend", "Row", "Tx", "chain_hash", "up_to"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,17 @@ def chain_hash(seq: int, previous: str, text: str) -> str:
     return hashlib.sha256(f"{seq}\n{previous}\n{text}".encode()).hexdigest()
 
 
+def up_to(most_bytes: int, rows: Iterable[Row]) -> list[Row]:
+    """The first of these rows, no more of them read than until their sealed questions have `most_bytes`."""
+    found, size = [], 0
+    for row in rows:
+        found.append(row)
+        size += len(row.question or b"")
+        if size >= most_bytes:
+            break
+    return found
+
+
 class Tx(Protocol):
     """One transaction. With a caller, only that caller's rows are there, for reading and for writing."""
 
@@ -93,9 +104,9 @@ class Tx(Protocol):
         """Sets columns (of ANSWER_COLUMNS; in maintenance also `question`) of a row that this transaction has locked,
         also by `expired` or `prunable`."""
 
-    def pending(self, limit: int, after: tuple[datetime, str] | None) -> Sequence[Row]:
+    def pending(self, limit: int, after: tuple[datetime, str] | None, most_bytes: int) -> Sequence[Row]:
         """Rows of the caller with status "pending" and expires_at > now(), oldest first by (created_at, id), only those
-        behind `after`."""
+        behind `after`. It ends with the row by which the sealed questions have `most_bytes`."""
 
     def bound(self, tool: str, after: datetime, limit: int) -> Sequence[tuple[str, str]]:
         """(id, binding_mac) of the caller's confirmations of this tool with created_at > after, newest first."""

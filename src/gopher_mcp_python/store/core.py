@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 from ..redaction import log_failure
 from . import approvals, chores
 from .acting import Act, acting, overdue
-from .errors import ElicitationNotFound, NoAnswer, RateLimited, SealError, StoreError
+from .errors import ElicitationNotFound, NoAnswer, RateLimited, StoreError
+from .listing import Page, next_rows, opened
 from .model import LONGEST_TIMEOUT_S, ElicitationStatus, NewElicitation, StoredElicitation, confirmation
 from .outcome import Change, ConfirmationState, ConsumeState, Outcome
 from .payload import CALLER_CHARACTERS, clear_text
@@ -232,27 +233,19 @@ class Store:
         """An elicitation of `caller`. Raises ElicitationNotFound, SealError when it can't be unsealed, StoreError."""
         return told(self._sealer, self._row(caller, id))
 
-    def pending(self, caller: str, *, limit: int = 100, after: str | None = None) -> list[StoredElicitation]:
+    def pending(self, caller: str, *, limit: int = 100, after: str | None = None) -> Page:
         """What `caller` has to answer, oldest first: at most `limit` (1 to 1000) of them, those behind the elicitation
-        `after`. One that can't be unsealed is left out, and logged. Raises ElicitationNotFound for `after`."""
+        `after`. It is a list that says by `next` where to go on; it has fewer where the questions are large (8 MB of
+        them at rest, and one). One that can't be unsealed is left out, and logged.
+
+        Raises ValueError for the limit, ElicitationNotFound for `after`, StoreError.
+        """
         check_caller(caller)
         if not 1 <= limit <= 1000:
             raise ValueError("limit must be from 1 to 1000")
         with self._usable().transaction(caller, write=False) as tx:
-            mark = None
-            if after is not None:
-                last = tx.get(after) if may_be_id(after) else None
-                if last is None:
-                    raise ElicitationNotFound
-                mark = (last.created_at, last.id)
-            rows = tx.pending(limit, mark)
-        found = []
-        for row in rows:
-            try:
-                found.append(told(self._sealer, row))
-            except SealError as error:
-                _log.error("left out of a list: %s", error)
-        return found
+            rows, next = next_rows(tx, limit, after)
+        return Page(opened(self._sealer, rows), next)
 
     def result(self, caller: str, id: str) -> Any:
         """The answer. Raises NoAnswer when there is none (any more), and as `get`."""

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
+from itertools import islice
 from typing import Any
 
-from .backend import GENESIS, AuditRow, Row, chain_hash
+from .backend import GENESIS, AuditRow, Row, chain_hash, up_to
 from .errors import StoreError
 from .listeners import Listeners
 
@@ -114,16 +115,11 @@ class _MemoryTx:
             raise StoreError("The row that was to be changed is not there")
         self._written[id] = replace(row, **columns)
 
-    def pending(self, limit: int, after: tuple[datetime, str] | None) -> Sequence[Row]:
+    def pending(self, limit: int, after: tuple[datetime, str] | None, most_bytes: int) -> Sequence[Row]:
         mine = self._tables.pending.get(self._caller or "", [])
-        found: list[Row] = []
-        for at in range(0 if after is None else bisect_right(mine, after), len(mine)):
-            row = self._tables.rows[mine[at][1]]
-            if row.expires_at > self._now:
-                found.append(row)
-                if len(found) == limit:
-                    break
-        return found
+        begin = 0 if after is None else bisect_right(mine, after)
+        rows = (self._tables.rows[mine[at][1]] for at in range(begin, len(mine)))
+        return up_to(most_bytes, islice((row for row in rows if row.expires_at > self._now), limit))
 
     def bound(self, tool: str, after: datetime, limit: int) -> Sequence[tuple[str, str]]:
         found: list[tuple[str, str]] = []

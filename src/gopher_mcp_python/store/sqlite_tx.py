@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from .backend import COLUMNS, GENESIS, AuditRow, Row, chain_hash
+from .backend import COLUMNS, GENESIS, AuditRow, Row, chain_hash, up_to
 from .errors import StoreError
 
 if TYPE_CHECKING:
@@ -59,14 +60,16 @@ class SqliteTx:
         if done.rowcount != 1:
             raise StoreError("The row that was to be changed is not there")
 
-    def pending(self, limit: int, after: tuple[datetime, str] | None) -> Sequence[Row]:
+    def pending(self, limit: int, after: tuple[datetime, str] | None, most_bytes: int) -> Sequence[Row]:
         # Written out, since row values, (a, b) > (?, ?), need 3.15.
         mark, last = (micros(after[0]), after[1]) if after is not None else (-(2**62), "")
-        return self._rows(
+        found = self._connection.execute(
             f"SELECT {_ALL} FROM elicitation WHERE status = 'pending' AND caller = ? AND created_at >= ?"
             " AND (created_at > ? OR id > ?) AND expires_at > ? ORDER BY created_at, id LIMIT ?",
-            self._caller, mark, mark, last, micros(self._now), limit,
-        )  # fmt: skip
+            (self._caller, mark, mark, last, micros(self._now), limit),
+        )
+        with closing(found):
+            return up_to(most_bytes, map(_row, found))
 
     def bound(self, tool: str, after: datetime, limit: int) -> Sequence[tuple[str, str]]:
         found = self._connection.execute(
@@ -128,15 +131,15 @@ class SqliteTx:
         self.changed.append(id)
 
     def _rows(self, statement: str, *values: Any) -> list[Row]:
-        names = COLUMNS
-        return [
-            Row(**{name: _read(name, value) for name, value in zip(names, row, strict=True)})
-            for row in self._connection.execute(statement, values).fetchall()
-        ]
+        return [_row(values) for values in self._connection.execute(statement, values).fetchall()]
 
     def _audit(self, rest: str, *values: Any) -> list[AuditRow]:
         found = self._connection.execute(f"SELECT seq, text, previous, hash FROM audit {rest}", values)
         return [AuditRow(*row) for row in found.fetchall()]
+
+
+def _row(values: Sequence[Any]) -> Row:
+    return Row(**{name: _read(name, value) for name, value in zip(COLUMNS, values, strict=True)})
 
 
 def _stored(column: str, value: Any) -> Any:

@@ -25,9 +25,17 @@ _ALL = ", ".join(COLUMNS)
 _INSERT = f"INSERT INTO {_ROWS} ({_ALL}) VALUES ({', '.join(['%s'] * len(COLUMNS))})"
 _GET = f"SELECT {_ALL} FROM {_ROWS} WHERE id = %s AND caller = %s"
 _LOCK = f"{_GET} FOR UPDATE"
-_PENDING = f"SELECT {_ALL} FROM {_ROWS} WHERE caller = %s AND status = 'pending' AND expires_at > now()"
 _BEHIND = " AND (created_at, id) > (%s, %s)"
-_OLDEST_FIRST = " ORDER BY created_at, id LIMIT %s"
+_BYTES_BEFORE = (  # of the questions that come first; no payload is read for it
+    "coalesce(sum(octet_length(question)) OVER"
+    " (ORDER BY created_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)"
+)
+_PENDING = (
+    f"SELECT {_ALL} FROM (SELECT {_ALL}, {_BYTES_BEFORE} AS before FROM {_ROWS}"
+    " WHERE caller = %s AND status = 'pending' AND expires_at > now(){} ORDER BY created_at, id LIMIT %s) AS page"
+    " WHERE before < %s ORDER BY created_at, id"
+)
+_PENDING_FIRST, _PENDING_BEHIND = _PENDING.format(""), _PENDING.format(_BEHIND)
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(1735356520 + 1, hashtext(%s))"
 _BOUND = (
     f"SELECT id, binding_mac FROM {_ROWS} WHERE caller = %s AND created_at > %s AND tool = %s"
@@ -83,10 +91,10 @@ class PostgresTx:
                 self._stands_for = owner
             self._update(id, owner, columns)
 
-    def pending(self, limit: int, after: tuple[datetime, str] | None) -> Sequence[Row]:
+    def pending(self, limit: int, after: tuple[datetime, str] | None, most_bytes: int) -> Sequence[Row]:
         if after is None:
-            return self._rows(_PENDING + _OLDEST_FIRST, [self._caller, limit])
-        return self._rows(_PENDING + _BEHIND + _OLDEST_FIRST, [self._caller, *after, limit])
+            return self._rows(_PENDING_FIRST, [self._caller, limit, most_bytes])
+        return self._rows(_PENDING_BEHIND, [self._caller, *after, limit, most_bytes])
 
     def bound(self, tool: str, after: datetime, limit: int) -> Sequence[tuple[str, str]]:
         return [(id, mac) for id, mac in self._run(_BOUND, [self._caller, after, tool, limit])]
