@@ -209,6 +209,33 @@ def test_the_caller_is_known_where_the_call_was_made(store: Store) -> None:
     assert [one.caller for one in seen] == ["ada", "bob", "bob"]
 
 
+@pytest.mark.parametrize("kind", ["sync", "async", "behind a policy"])
+def test_nobody_waits_for_what_somebody_else_was_asked(store: Store, kind: str) -> None:
+    """One toolset for many users, none of whom is named with a call: each has their own list."""
+    created: list[StoredElicitation] = []
+    mine = StoreElicitationHandler(store, caller=lambda request: USER.get(), on_created=created.append)
+    asker = asker_for(
+        {"sync": mine, "async": mine.handle_async, "behind a policy": ElicitationPolicy().around(mine)}[kind]
+    )
+    assert asker is not None
+
+    async def ask(user: str) -> GopherAgentElicitationResponse:
+        USER.set(user)
+        return await asker.ask(form())
+
+    async def work() -> None:
+        tasks = {user: asyncio.ensure_future(ask(user)) for user in ("ada", "bob", "eve")}
+        while len(created) < 3:
+            await asyncio.sleep(0.01)
+        for one in reversed(created):
+            store.respond(one.caller, one.id, {"action": "accept", "content": {"name": one.caller}})
+        assert {user: (await task).content for user, task in tasks.items()} == {
+            user: {"name": user} for user in tasks
+        }
+
+    asyncio.run(asyncio.wait_for(work(), SECONDS))
+
+
 def test_what_a_caller_function_does_to_the_request_changes_nothing(store: Store) -> None:
     def caller(request: GopherAgentElicitationRequest) -> str:
         assert request.requested_schema is not None

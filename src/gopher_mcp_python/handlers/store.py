@@ -46,6 +46,8 @@ class StoreElicitationHandler:
     Raises ValueError for another limit, a text that is no caller, and functions that are async.
     """
 
+    gopher_has_no_line = True  # each question goes into a list of its caller's, so nobody waits for another answer
+
     def __init__(
         self,
         store: Store,
@@ -90,6 +92,8 @@ class StoreElicitationHandler:
             # On a thread of its own, since a task that was cancelled can't wait for it.
             threading.Thread(target=prompt.end, args=(one,), name="gopher-mcp-store-end", daemon=True).start()
             raise
+
+    handle_async.gopher_has_no_line = True  # type: ignore[attr-defined]
 
     async def _awaited(self, request: GopherAgentElicitationRequest, one: StoredElicitation) -> PersonAnswer:
         import anyio

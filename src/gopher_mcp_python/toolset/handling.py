@@ -127,6 +127,9 @@ class HandlerAsker:
         self._person = None if self._fixed is not None else Person.behind(handler, options.open_browser)
         self._handler = handler if self._guard is None else self._guard.inner
         self._complete = complete
+        self._has_line = not any(
+            getattr(self._handler, mark, False) for mark in ("gopher_non_blocking", "gopher_has_no_line")
+        )
         self._timeout_ms = options.timeout_ms or 0
         self.modes: frozenset[str] = options.modes or frozenset(("url", "form"))
         self._line = PersonLine() if person is None else line_of(person)
@@ -184,7 +187,7 @@ class HandlerAsker:
 
     async def _line_up(self, question: _Question, occasion: Occasion) -> GopherAgentElicitationResponse:
         line = self._line if occasion.person is None else line_of(occasion.person)
-        if line in BUSY.get() or getattr(self._handler, "gopher_non_blocking", False):
+        if not self._has_line or line in BUSY.get():
             return await self._answer(question)
         async with line.turn():
             token = BUSY.set(BUSY.get() | {line})
