@@ -175,6 +175,13 @@ def test_empty_and_large_files(serving: Serving) -> None:
     assert serving.send_file(identity, b"x" * 1000, "text/plain").status == 201
 
 
+def test_a_name_as_long_as_is_documented(serving: Serving) -> None:
+    identity = ask(serving)
+    assert serving.send_file(identity, b"x", "text/plain", name="x" * 3000).status == 201
+    refused = serving.send_file(identity, b"x", "text/plain", name="x" * 3001)
+    assert (refused.status, list(refused.error["fields"])) == (422, ["name"])
+
+
 def test_nothing_is_left_of_a_file_that_broke_off(serving: Serving) -> None:
     identity = ask(serving)
     with serving.raw() as connection:

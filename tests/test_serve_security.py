@@ -97,6 +97,83 @@ def test_allowed_hosts_that_are_none(hosts: list[str]) -> None:
         create_app(None, None, allowed_hosts=hosts)  # type: ignore[arg-type]
 
 
+# ---- Forms of other sites' pages ---------------------------------------------------------------------------------------
+
+STEPS = ("respond", "cancel", "check", "file")  # all that change something, or answer to a body
+SIMPLE = (  # what a form, or a script without asking first, may send to another site (the CORS-safelisted types)
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "text/plain",
+    "TEXT/PLAIN; charset=utf-8",
+)
+
+
+def _sent(serving: Serving, path: str, kind: str | None, body: bytes | None, **options: Any) -> Any:
+    headers = {**({"Content-Type": kind} if kind is not None else {}), **options.pop("headers", {})}
+    return serving.request("POST", path, body, headers=headers, **options)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_form_of_another_sites_page_is_refused(serving: Serving, step: str) -> None:
+    """The whole attack at once, by a name that the attacker's DNS leads here; then with one thing after another right."""
+    asked = serving.store.create_confirmation("ada", tool="t", arguments={})
+    path, body = f"{BASE}/{asked.id}/{step}", b"response=%7B%22confirmed%22%3Atrue%7D"
+    foreign = {"Host": "evil.example:8123", "Origin": "https://evil.example"}
+    refused = _sent(serving, path, SIMPLE[0], body, token=None, headers=foreign)
+    assert (refused.status, refused.error["code"]) == (403, "host")
+    refused = _sent(serving, path, SIMPLE[0], body, token=None, headers={"Origin": "https://evil.example"})
+    assert (refused.status, refused.error["code"]) == (403, "origin")
+    for token in (None, "gmt_nobody", serving.answer[:-1]):
+        for kind in SIMPLE:  # an old browser tells no origin
+            refused = _sent(serving, path, kind, body, token=token)
+            assert (refused.status, refused.error["code"]) == (403, "cross_site"), (token, kind)
+        refused = _sent(serving, path, None, body, token=token)
+        assert (refused.status, refused.error["code"]) == (403, "cross_site"), "a Blob without a type"
+        own = _sent(serving, path, SIMPLE[0], body, token=token, headers={"Origin": serving.url})
+        assert (own.status, own.error["code"]) == (403, "cross_site"), "nothing of ours sends forms"
+        with serving.raw() as connection:  # a body of unknown length and type
+            bearer = f"Authorization: Bearer {token}\r\n" if token else ""
+            head = f"POST {path} HTTP/1.1\r\nHost: {serving.host}\r\n{bearer}Transfer-Encoding: chunked\r\n\r\n"
+            connection.sendall(head.encode() + b"2\r\n{}\r\n0\r\n\r\n")
+            assert connection.makefile("rb").readline().split()[1] == b"403"
+    assert serving.store.confirmation_state("ada", asked.id) == "pending"
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_no_form_is_told_to_sign_in(serving: Serving, step: str) -> None:
+    """What a page of another site can't send without being asked about is an unknown sender's, and no more."""
+    asked = serving.store.create_confirmation("ada", tool="t", arguments={})
+    path = f"{BASE}/{asked.id}/{step}"
+    for token in (None, "gmt_nobody"):
+        for kind in ("application/json", "image/png"):
+            told = _sent(serving, path, kind, b"{}", token=token)
+            assert (told.status, told.error["code"]) == (401, "unauthorized"), kind
+            assert told.headers["www-authenticate"].startswith("Bearer ")
+        told = _sent(serving, path, None, None, token=token)  # nothing at all, as cancel may be
+        assert (told.status, told.error["code"]) == (401, "unauthorized")
+
+
+def test_a_form_with_a_token_is_of_the_wrong_type(serving: Serving) -> None:
+    asked = serving.store.create_confirmation("ada", tool="t", arguments={})
+    for step in ("respond", "cancel", "check"):
+        for kind in SIMPLE:
+            refused = _sent(serving, f"{BASE}/{asked.id}/{step}", kind, b"response=x")
+            assert (refused.status, refused.error["code"]) == (415, "unsupported_media_type"), (step, kind)
+    assert serving.store.confirmation_state("ada", asked.id) == "pending"
+    file = serving.store.create("ada", model.file_upload("?", media_types=["text/plain"]))
+    assert serving.send_file(file.id, b"notes", "text/plain").status == 201
+    assert serving.send_file(file.id, b"notes", "text/plain", token=None).status == 403
+
+
+def test_forms_count_as_failures(start: Callable[..., Serving]) -> None:
+    serving = start(failures_per_minute=3)
+    path = f"{BASE}/el_{'A' * 22}/cancel"
+    seen = [_sent(serving, path, SIMPLE[0], b"x=1", token=None).status for _ in range(4)]
+    assert seen == [403, 403, 403, 429]
+    assert serving.get(token=None).status == 429, "both are counted together"
+    assert serving.get().status == 200, "whoever has a token is not kept out by that"
+
+
 # ---- Headers ---------------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
 
+from .bodies import is_simple
 from .problems import Problem
 from .rates import Rate
 
@@ -37,6 +38,12 @@ class Access:
         principal = await self._known(request)
         if principal is None:
             self._count(self._failures, request.client.host if request.client else "?")
+            if is_simple(request):
+                raise Problem(
+                    403,
+                    "a form, or plain text, without a token of this server is refused: send JSON and a token",
+                    code="cross_site",
+                )
             raise Problem(
                 401,
                 "send a token of this server (Authorization: Bearer ...); gopher-mcp token add makes one",

@@ -10,9 +10,11 @@ from starlette.requests import Request
 
 from .problems import Problem
 
-__all__ = ["MAX_JSON", "declared_length", "media_type_of", "read_json"]
+__all__ = ["MAX_JSON", "declared_length", "is_simple", "media_type_of", "read_json"]
 
 MAX_JSON = 2 << 20  # bytes; one answer of a form has at most a million characters
+# What a page may send to another site without asking it first (Fetch, "CORS-safelisted request-header").
+_SIMPLE = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
 
 
 async def read_json(request: Request, *, most: int = MAX_JSON, empty: bool = False) -> dict[str, Any]:
@@ -34,6 +36,15 @@ async def read_json(request: Request, *, most: int = MAX_JSON, empty: bool = Fal
 def media_type_of(request: Request) -> str:
     """The Content-Type without parameters, in lower case."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def is_simple(request: Request) -> bool:
+    """Whether a page of any site can have made a browser send it: a form's body, or one without a type."""
+    if request.method != "POST":
+        return False
+    if "content-type" in request.headers:
+        return media_type_of(request) in _SIMPLE
+    return "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
 
 
 def declared_length(request: Request) -> int | None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["NAME_HEADER", "NO_FILES", "file_answer", "keeping_file", "receive"]
 
 NAME_HEADER = "x-file-name"  # percent-encoded UTF-8
+_MAX_NAME = 3000  # characters of it; file systems' names are shorter
 _PIECE = 1 << 18  # bytes that are written at a time
 NO_FILES = "this server takes no files: start it with --uploads FOLDER"
 _NO_ROOM = "the file can't be stored: see to the disk of the server"
@@ -46,7 +47,11 @@ async def receive(
     most = min(limit or uploads.max_bytes, uploads.max_bytes)
     if (length or 0) > most:
         raise Problem(413, f"the file is larger than {most} bytes")
-    name = unquote(request.headers.get(NAME_HEADER, "")[:3000], errors="replace")
+    told = request.headers.get(NAME_HEADER, "")
+    if len(told) > _MAX_NAME:
+        problem = {"name": f"at most {_MAX_NAME} characters"}
+        raise Problem(422, f"X-File-Name is longer than {_MAX_NAME} characters", code="malformed", fields=problem)
+    name = unquote(told, errors="replace")
     try:
         incoming = await run_in_threadpool(uploads.begin, caller, one.id, name=name, media_type=claimed, limit=limit)
         try:

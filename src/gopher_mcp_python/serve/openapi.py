@@ -113,7 +113,7 @@ _SCHEMAS = {
 }
 _PROBLEMS = {
     401: "No token, or none that is good (any more).",
-    403: "The token lacks the scope, or the request is one of another site's page.",
+    403: "The token lacks the scope, or the request may be one of another site's page (a form without a token).",
     404: "There is no such elicitation, or it is another caller's.",
     405: "Not by this method.",
     408: "Nothing of the body came for too long.",
