@@ -77,6 +77,7 @@ def _run(serving: Serving, folder: Path, *options: str, seconds: float = 160) ->
         ],
         cwd=folder, env=children.environment(), capture_output=True, text=True, timeout=seconds, check=False,
     )  # fmt: skip
+    print("\n".join(line for line in done.stdout.splitlines() if "generated" in line))
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert serving.get("/ready").status == 200
 

@@ -97,7 +97,7 @@ def test_allowed_hosts_that_are_none(hosts: list[str]) -> None:
         create_app(None, None, allowed_hosts=hosts)  # type: ignore[arg-type]
 
 
-# ---- Forms of other sites' pages ---------------------------------------------------------------------------------------
+# ---- Forms of other sites' pages -------------------------------------------------------------------------------------
 
 STEPS = ("respond", "cancel", "check", "file")  # all that change something, or answer to a body
 SIMPLE = (  # what a form, or a script without asking first, may send to another site (the CORS-safelisted types)
@@ -115,7 +115,7 @@ def _sent(serving: Serving, path: str, kind: str | None, body: bytes | None, **o
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_form_of_another_sites_page_is_refused(serving: Serving, step: str) -> None:
-    """The whole attack at once, by a name that the attacker's DNS leads here; then with one thing after another right."""
+    """The whole attack at once, by a name that the attacker's DNS leads here, then less and less of it."""
     asked = serving.store.create_confirmation("ada", tool="t", arguments={})
     path, body = f"{BASE}/{asked.id}/{step}", b"response=%7B%22confirmed%22%3Atrue%7D"
     foreign = {"Host": "evil.example:8123", "Origin": "https://evil.example"}

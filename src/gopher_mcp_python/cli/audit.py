@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .failures import EXIT_FAILED, EXIT_OK, UsageError
+from .storing import add_anchor, anchor_of
 
 if TYPE_CHECKING:
-    from ..store.anchors import Anchor
     from ..store.backend import Backend
 
 
@@ -23,7 +23,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     where = "sqlite:PATH or postgresql://USER@HOST/DATABASE"
     parser.add_argument("--store", required=True, metavar="STORE", help=where)
-    parser.add_argument("--anchor", metavar="FILE|URL", help="where the end of the audit is remembered")
+    add_anchor(parser, "where the end of the audit is remembered")
     parser.add_argument("--write", action="store_true", help="when it is whole, remember its end at the anchor")
 
 
@@ -31,7 +31,10 @@ def run(args: argparse.Namespace) -> int:
     """Verify, and say what was found."""
     from ..store import chores
 
-    anchor, backend = _anchor(args), _opened(args.store)
+    anchor = anchor_of(args)
+    if args.write and anchor is None and args.store != "memory":
+        raise UsageError("--write needs --anchor: the place to write to")
+    backend = _opened(args.store)
     try:
         found = chores.verify(backend, anchor)
     finally:
@@ -50,16 +53,6 @@ def run(args: argparse.Namespace) -> int:
         anchor.write(found.head)
         print(f"the anchor remembers record {found.head.seq} now")
     return EXIT_OK
-
-
-def _anchor(args: argparse.Namespace) -> Anchor | None:
-    from ..store.anchors import FileAnchor, UrlAnchor
-
-    if args.anchor is None:
-        if args.write:
-            raise UsageError("--write needs --anchor: the place to write to")
-        return None
-    return UrlAnchor(args.anchor) if "://" in args.anchor else FileAnchor(Path(args.anchor).expanduser())
 
 
 def _opened(spec: str) -> Backend:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import options
 from .failures import EXIT_OK, UsageError
-from .listening import add_address, add_store, check_address, end_when_told, is_local_address, tls_options
+from .listening import add_address, check_address, end_when_told, is_local_address, tls_options
+from .storing import add_store, store_of
 
 if TYPE_CHECKING:
     from ..gateway.rules import Rules
@@ -96,11 +97,10 @@ def run(args: argparse.Namespace) -> int:
         from ..gateway.server import Gateway
     except ImportError as error:
         raise OSError(f"{error.name} is not installed: pip install 'gopher-mcp-python[serve]'") from None
-    from ..serve.opening import open_store
     from ..store.housekeeping import Housekeeping
 
     upstreams, rules, state_key = _upstreams(args), _rules(args), _state_key(args)
-    store = open_store(args.store, args.keys)
+    store = store_of(args)
     try:
         with Housekeeping(store):
             gateway = Gateway(

@@ -9,15 +9,7 @@ from typing import Any
 from . import options
 from .failures import EXIT_OK, UsageError
 
-__all__ = ["add_address", "add_store", "check_address", "end_when_told", "is_local_address", "tls_options"]
-
-
-def add_store(parser: argparse.ArgumentParser) -> None:
-    """--store, --keys."""
-    where = "memory, sqlite:PATH or postgresql://USER@HOST/DATABASE"
-    parser.add_argument("--store", required=True, metavar="STORE", help=where)
-    parser.add_argument("--keys", metavar="FILE", help="keys that seal what is stored (default: "
-                        "$GOPHER_MCP_STORE_KEYS, else a file in this user's data folder)")  # fmt: skip
+__all__ = ["add_address", "check_address", "end_when_told", "is_local_address", "tls_options"]
 
 
 def add_address(parser: argparse._ActionsContainer, port: int, *, allowed: str, metavar: str) -> None:

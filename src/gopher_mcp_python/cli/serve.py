@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .failures import EXIT_OK
-from .listening import add_address, add_store, check_address, end_when_told, tls_options
+from .listening import add_address, check_address, end_when_told, tls_options
+from .storing import add_store, store_of
 from .token import token_file
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise OSError(f"{error.name} is not installed: pip install 'gopher-mcp-python[serve]'") from None
     from ..serve.app import create_app
-    from ..serve.opening import open_store
     from ..store.housekeeping import Housekeeping
 
     tokens, uploads = token_file(args.tokens), _uploads(args.uploads)
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     store: Store | None = None
     try:
         port = listener.getsockname()[1]
-        store = open_store(args.store, args.keys)
+        store = store_of(args)
         app = create_app(store, tokens, allowed_hosts=_hosts(args, port), uploads=uploads, https=bool(tls))
         server = Server(app, **tls)
         store.check()

@@ -2,31 +2,57 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..store.anchors import Anchor
     from ..store.backend import Backend
     from ..store.core import Store
     from ..store.keys import KeyProvider
 
-__all__ = ["default_folder", "open_backend", "open_store"]
+__all__ = ["default_folder", "open_anchor", "open_backend", "open_store"]
 
 
-def open_store(spec: str, keys: str | Path | None = None) -> Store:
-    """The store that `spec` names, with its keys: of the file `keys`, else of the environment, else of a file in this
-    user's data folder that is made on first use.
+def open_store(spec: str, keys: str | Path | KeyProvider | None = None, *, anchor: Anchor | None = None) -> Store:
+    """The store that `spec` names, with its keys: those given or of the file `keys`, else of the environment, else of a
+    file in this user's data folder that is made on first use. The end of its audit is given to `anchor` at once.
 
-    Raises ValueError for another spec; StoreError when it can't be opened.
+    Raises ValueError for another spec; StoreError when it can't be opened, or the anchor can't be used or is another
+    audit's.
     """
+    from ..store import chores
     from ..store.core import Store
 
     backend = open_backend(spec)
     try:
-        return Store(backend, _keys(keys, spec))
+        if anchor is not None:
+            chores.write_anchor(backend, anchor)
+        return Store(backend, _keys(keys, spec), anchor=anchor)
     except BaseException:
         backend.close()
         raise
+
+
+def open_anchor(place: str, *, make: bool = False) -> Anchor:
+    """The anchor at a URL or in a file; with `make` a file is made where there is none, and is tried.
+
+    Raises ValueError for a URL that is none, StoreError for a file that can't be written.
+    """
+    from ..store.anchors import FileAnchor, UrlAnchor
+    from ..store.errors import StoreError
+
+    if "://" in place:
+        return UrlAnchor(place)
+    path = Path(place).expanduser()
+    try:
+        if make:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    except OSError as error:
+        told = error.strerror or type(error).__name__
+        raise StoreError(f"The audit's anchor {path} can't be written ({told}): see to it") from None
+    return FileAnchor(path)
 
 
 def default_folder() -> Path:
@@ -58,11 +84,13 @@ def open_backend(spec: str) -> Backend:
     raise ValueError("the store must be memory, sqlite:PATH or postgresql://USER@HOST/DATABASE")  # may hold a password
 
 
-def _keys(path: str | Path | None, spec: str) -> KeyProvider:
+def _keys(given: str | Path | KeyProvider | None, spec: str) -> KeyProvider:
     from ..store.keys import FileKeys, KeyRing, keys_from_environment
 
-    if path is not None:
-        return FileKeys(Path(path).expanduser())
+    if isinstance(given, (str, Path)):
+        return FileKeys(Path(given).expanduser())
+    if given is not None:
+        return given
     found = keys_from_environment()
     if found is not None:
         return found
