@@ -257,7 +257,7 @@ def test_requests_come_and_go_and_a_draft_stays(serving: Serving, open_tab: Any)
     tab.click(".row >> text=Who are you?")
     assert tab.value(NAME) == "A draft"
     serving.store.cancel("ada", second.id)
-    tab.wait(".row >> text=And this?", "detached")
+    tab.wait(".row >> text=It was cancelled elsewhere.")
     assert tab.value(NAME) == "A draft"
     tab.click(button("Send"))
     done(tab, "Sent.")

@@ -53,7 +53,7 @@ class Serving:
         self.call = self.tokens.add("ada", ["call"], name="agent")
         self.other = self.tokens.add("bob", ["answer"], name="phone")
         self.uploads = Uploads(folder / "uploads", max_per_caller=options.pop("max_per_caller", 1 << 20))
-        self._listener = bind("127.0.0.1", 0)
+        self._listener = bind("127.0.0.1", options.pop("port", 0))
         self.port: int = self._listener.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"
         self.url = f"http://{self.host}"

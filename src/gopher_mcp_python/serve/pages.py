@@ -20,6 +20,7 @@ _FILES = {
     "/page.js": "page.js",
     "/answering.js": "answering.js",
     "/forms.js": "forms.js",
+    "/kept.js": "kept.js",
     "/elements.js": "elements.js",
     "/talk.js": "talk.js",
     "/icon.svg": "icon.svg",

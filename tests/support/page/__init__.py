@@ -141,6 +141,25 @@ class Tab:
         """What must not happen on any page: errors of scripts, violations of the policy, dialogs, other hosts."""
         return list(self._do("faults"))
 
+    def hold(self, pattern: str) -> None:
+        """Requests whose address fits the pattern (Playwright's: ** and *) wait for `release`, as on a slow network."""
+        self._do("hold", pattern=pattern)
+
+    def held(self, pattern: str) -> int:
+        """How many of them wait."""
+        return int(self._do("held", pattern=pattern))
+
+    def release(self, pattern: str, *, broken: bool = False) -> None:
+        """They go on, or fail as when the connection breaks. Later ones are not held."""
+        self._do("release", pattern=pattern, answer="broken" if broken else "")
+
+    def reload(self) -> None:
+        self._do("reload")
+
+    def back(self) -> None:
+        """The browser's own "back"."""
+        self._do("back")
+
     def offline(self, is_offline: bool) -> None:
         self._do("offline", is_offline=is_offline)
 

@@ -24,7 +24,7 @@ const commands = {
     });
     context.setDefaultTimeout(MOST);
     const page = await context.newPage();
-    const told = { context, page, faults: [], popups: [], host: null };
+    const told = { context, page, faults: [], popups: [], held: new Map(), host: null };
     await page.exposeBinding("__violated", (_, text) => { told.faults.push(`policy: ${text}`); });
     await page.addInitScript(() => {
       document.addEventListener("securitypolicyviolation", (event) =>
@@ -54,7 +54,13 @@ const commands = {
   press: ({ page, key }) => page.keyboard.press(key),
   upload: ({ page, selector, path }) => page.setInputFiles(selector, path),
   wait: async ({ page, selector, state }) => { await page.waitForSelector(selector, { state }); },
-  until: async ({ page, expression }) => { await page.waitForFunction(expression); },
+  until: async ({ page, expression }) => { // not waitForFunction: the page's policy forbids what it does with a string
+    const end = Date.now() + MOST;
+    while (!(await page.evaluate(expression))) {
+      if (Date.now() > end) throw new Error("this has not become true");
+      await page.waitForTimeout(20);
+    }
+  },
   text: ({ page, selector }) => page.innerText(selector),
   texts: ({ page, selector }) => page.locator(selector).allInnerTexts(),
   value: ({ page, selector }) => page.inputValue(selector),
@@ -70,6 +76,19 @@ const commands = {
     return told.popups.map((popup) => popup.url());
   },
   faults: ({ told }) => told.faults.splice(0),
+  hold: async ({ told, page, pattern }) => {
+    const held = { waiting: [] };
+    told.held.set(pattern, held);
+    await page.route(pattern, (route) => (held.isOpen ? route.fallback() : held.waiting.push(route)));
+  },
+  held: ({ told, pattern }) => told.held.get(pattern).waiting.length,
+  release: async ({ told, pattern, answer }) => {
+    const held = told.held.get(pattern);
+    held.isOpen = true;
+    for (const route of held.waiting.splice(0)) await (answer === "broken" ? route.abort() : route.continue());
+  },
+  reload: async ({ page }) => { await page.reload(); },
+  back: async ({ page }) => { await page.evaluate(() => history.back()); },
   offline: ({ told, is_offline: isOffline }) => told.context.setOffline(isOffline),
   picture: async ({ page, path, whole }) => { await page.screenshot({ path, fullPage: whole, animations: "disabled" }); },
   close: ({ told, tab }) => { tabs.delete(tab); return told.context.close(); },

@@ -2,6 +2,7 @@
 
 import { block, button, fresh, inert, left, line, make, size, tell } from "./elements.js";
 import { Fields } from "./forms.js";
+import { drop, keep, kept } from "./kept.js";
 import * as talk from "./talk.js";
 
 const ENDED = {
@@ -9,7 +10,9 @@ const ENDED = {
   cancelled: "It was cancelled elsewhere.",
   expired: "The time is up: it was not answered.",
   validation_failed: "It has ended: there were too many answers that were not valid.",
+  gone: "The server does not have it any more.",
 };
+const SOON = 60; // seconds before the end at which somebody is told
 const PAUSE = 350; // milliseconds without a key before a draft is checked
 const NO_SECRETS = "Never give a password, a key or other credentials in a form.";
 
@@ -20,20 +23,24 @@ export class Panel {
     this.settled = settled;
     this.isOver = false;
     this.isBusy = false;
+    this.isTyped = false; // something was typed or picked that is not sent yet
     this.going = new AbortController();
     const title = fresh("title");
-    this.heading = make("h2", { id: title, tabindex: "-1", text: headline(told) });
+    this.heading = make("h2", { id: title, tabindex: "-1", }, ...headed(told));
     this.time = make("span", { class: "time" });
-    this.notice = make("div", { class: "notice", role: "status" });
+    this.notice = make("div", { class: "notice", tabindex: "-1" });
     this.summary = make("div", { class: "problem summary", role: "alert" });
     this.body = make("div", { class: "body" });
     this.buttons = make("div", { class: "buttons" });
     this.form = make("form", { novalidate: true, autocomplete: "off" }, this.body, this.summary, this.buttons);
+    this.sending = make("p", { class: "hint", role: "status" });
+    this.form.append(this.sending);
+    this.form.addEventListener("input", () => this.keep());
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.send?.(); });
     this.element = make("article", { class: "panel", "aria-labelledby": title },
       button("\u2039 All requests", back, "back"), this.heading, facts(told, this.time), this.notice,
       told.message.trim() ? block(told.message, "What the server says", "message") : null, this.form);
-    if (told.status === "pending") this.fill();
+    if (told.status === "pending") this.begin();
     else this.end(ENDED[told.status]);
     this.tick();
   }
@@ -48,6 +55,23 @@ export class Panel {
             single_choice: () => this.fillChoices(question, "radio"), multi_choice: () => this.fillChoices(question, "checkbox"),
             file_upload: () => this.fillFile(question) })[type]();
     this.buttons.append(button("Cancel", () => this.run(() => talk.cancel(this.told.id), "Cancelled.")));
+  }
+
+  begin() {
+    this.fill();
+    const draft = kept(this.told.id);
+    if (draft === null) return;
+    this.isTyped = true;
+    if (this.fields) this.fields.restore(draft);
+    else this.own?.restore?.(draft);
+  }
+
+  /** Holds what was typed for a reload. */
+  keep() {
+    if (this.isOver || !(this.fields || this.own)) return;
+    this.isTyped = true;
+    const draft = this.fields ? this.fields.keepable() : this.own?.draft?.();
+    if (draft) keep(this.told.id, draft);
   }
 
   warn(text) { this.body.append(make("p", { class: "warning", text })); }
@@ -92,10 +116,10 @@ export class Panel {
 
   fillConfirmation(question) {
     if (this.told.tool) {
-      this.body.append(
+      this.body.append(...[
         make("p", { class: "lead" }, "Tool ", make("strong", { class: "name", dir: "auto", text: this.told.tool })),
         make("h3", { text: "With exactly these arguments" }),
-        block(question.arguments_text ?? "{}", "The arguments in full", "arguments"));
+        block(question.arguments_text ?? "{}", "The arguments in full", "arguments"), extent(question.arguments_text ?? "{}")].filter(Boolean));
     }
     this.warn(this.told.tool ? "Approve only what you expected: it is run once, with these arguments." : NO_SECRETS);
     this.main(this.told.tool ? "Approve" : "Yes", "primary");
@@ -111,7 +135,8 @@ export class Panel {
     const box = make("textarea", { id, rows: most > 200 ? "5" : "2", dir: "auto", autocomplete: "off", "aria-describedby": `${id}-hint ${id}-problem` });
     const problem = make("p", { class: "problem", id: `${id}-problem` });
     this.body.append(make("div", { class: "field" }, make("label", { for: id, text: "Your answer" }), box, make("p", { class: "hint", id: `${id}-hint`, text: hint }), problem));
-    this.own = { problem, focus: () => box.focus(), control: box };
+    this.own = { problem, focus: () => box.focus(), control: box, draft: () => box.value, restore: (text) => { box.value = text; } };
+    box.addEventListener("input", () => this.uncomplain());
     this.main("Send");
     this.send = () => {
       const count = [...box.value].length; // characters, not halves of them
@@ -131,7 +156,12 @@ export class Panel {
     this.body.append(make("div", { class: "field" },
       make("fieldset", { class: rows.length > 12 ? "many" : "", "aria-describedby": `${name}-hint ${name}-problem` }, make("legend", { text: "Your choice" }), ...rows),
       make("p", { class: "hint", id: `${name}-hint`, text: hint }), problem));
-    this.own = { problem, focus: () => inputs[0].focus(), control: inputs[0] };
+    this.own = {
+      problem, focus: () => (inputs.find((one) => one.checked) ?? inputs[0]).focus(), control: inputs[0],
+      draft: () => inputs.flatMap((one, index) => (one.checked ? [index] : [])),
+      restore: (picked) => { for (const index of picked) inputs[index].checked = true; },
+    };
+    for (const one of inputs) one.addEventListener("change", () => this.uncomplain());
     this.main("Send");
     this.send = () => {
       const picked = choices.filter((_, index) => inputs[index].checked);
@@ -150,6 +180,7 @@ export class Panel {
     const bar = make("progress", { max: "1", value: "0", hidden: true, "aria-label": "How much of the file was sent" });
     this.body.append(make("div", { class: "field" }, make("label", { for: id, text: "Your file" }), box, make("p", { class: "hint", id: `${id}-hint`, text: hint }), bar, problem));
     this.own = { problem, focus: () => box.focus(), control: box };
+    box.addEventListener("change", () => this.uncomplain());
     this.main("Send the file");
     this.send = () => {
       const file = box.files[0];
@@ -187,14 +218,14 @@ export class Panel {
 
   busy(isBusy) {
     this.isBusy = isBusy;
-    this.element.setAttribute("aria-busy", String(isBusy));
-    for (const one of this.buttons.children) one.disabled = isBusy;
+    this.sending.textContent = isBusy ? "Sending\u2026" : "";
+    for (const one of this.buttons.children) one.setAttribute("aria-disabled", String(isBusy)); // disabled: it would lose the focus
   }
 
   refused(error) {
     if (error.name === "AbortError") return;
     if (!(error instanceof talk.Refusal)) { this.summary.textContent = "The server can\u2019t be reached. Nothing was lost: try again."; return; }
-    if (error.status === 409 || error.status === 404) { this.elsewhere(error.state ?? "cancelled"); return; }
+    if (error.status === 409 || error.status === 404) { this.elsewhere(error.state ?? "gone"); return; }
     if (error.code === "validation_failed") { this.end(ENDED.validation_failed); this.settled(this.told.id, ENDED.validation_failed); return; }
     if (error.status === 401) { this.summary.textContent = "You are signed out. What you typed is still here."; this.settled(null, ""); return; }
     this.problems(error);
@@ -222,8 +253,15 @@ export class Panel {
     tell(text);
   }
 
+  uncomplain() {
+    this.own.problem.textContent = "";
+    this.own.control.removeAttribute("aria-invalid");
+    this.summary.textContent = "";
+  }
+
   /** A key was pressed in the form: soon the server says what is still wrong. */
   changed() {
+    this.keep();
     clearTimeout(this.timer);
     this.summary.textContent = "";
     const mine = (this.checked = (this.checked ?? 0) + 1);
@@ -241,7 +279,10 @@ export class Panel {
   /** It has ended somewhere else: said, and nothing can be sent any more. What was typed can still be read. */
   elsewhere(status) {
     if (this.isOver || !ENDED[status]) return;
-    this.end(ENDED[status]);
+    const isLost = this.isTyped;
+    this.ended = ENDED[status];
+    this.end(isLost ? `${ENDED[status]} Nothing of yours was sent. What you filled in is still here to read and copy.` : ENDED[status]);
+    this.isLost = isLost;
     tell(`${line(this.told.message, 60) || "A request"}: ${ENDED[status]}`);
   }
 
@@ -253,15 +294,26 @@ export class Panel {
     this.notice.className = `notice shown ${kind}`;
     this.notice.textContent = words;
     this.summary.textContent = "";
+    drop(this.told.id);
+    const hadFocus = this.form.contains(document.activeElement);
     this.buttons.replaceChildren();
-    for (const one of this.form.querySelectorAll("input, textarea, select, button")) one.disabled = true;
+    for (const one of this.form.querySelectorAll("input, textarea, select, button")) {
+      if (one.matches("textarea, input:not([type=radio], [type=checkbox], [type=file])")) one.readOnly = true; // to copy from
+      else one.disabled = true;
+    }
+    if (hadFocus && (!this.form.contains(document.activeElement) || document.activeElement.disabled)) this.notice.focus();
     for (const one of this.form.querySelectorAll("a[href]")) one.removeAttribute("href");
     this.time.textContent = "";
   }
 
   tick() {
     if (this.isOver) return;
-    this.time.textContent = left((Date.parse(this.told.expires_at) - talk.now()) / 1000);
+    const seconds = (Date.parse(this.told.expires_at) - talk.now()) / 1000;
+    this.time.textContent = left(seconds);
+    const isSoon = seconds <= SOON;
+    this.time.classList.toggle("soon", isSoon);
+    if (isSoon && this.wasSoon === false && this.element.isConnected) tell(`${left(Math.max(1, seconds))} to answer this`);
+    this.wasSoon = isSoon;
   }
 }
 
@@ -271,16 +323,34 @@ const KINDS = {
 };
 
 /** What is asked by whom, in a sentence. */
-export function headline({ mode, type, server, tool, question }) {
+export const headline = (told) => sentence(told).join("");
+
+/** The same as nodes: a name that runs from right to left does not turn the sentence around. */
+export function headed(told) {
+  const [before, name, after] = sentence(told);
+  return [before, make("bdi", { text: name }), after];
+}
+
+function sentence({ mode, type, server, tool, question }) {
   const who = server ? line(server, 80) : "A server";
-  if (mode === "url") return `${who} asks you to open a page`;
+  if (mode === "url") return ["", who, " asks you to open a page"];
   if (mode === "form") {
     const count = question?.fields?.length;
-    if (count === 0) return `${who} asks you to confirm this`;
-    return `${who} asks you to fill in ${count === undefined ? "a form" : count === 1 ? "1 field" : `${count} fields`}`;
+    if (count === 0) return ["", who, " asks you to confirm this"];
+    return ["", who, ` asks you to fill in ${count === undefined ? "a form" : count === 1 ? "1 field" : `${count} fields`}`];
   }
-  if (type === "confirmation" && tool) return `Allow ${line(tool, 80)}?`;
-  return `${who} asks you to ${KINDS[type]}`;
+  if (type === "confirmation" && tool) return ["Allow ", line(tool, 80), "?"];
+  return ["", who, ` asks you to ${KINDS[type]}`];
+}
+
+const MUCH = { lines: 15, characters: 1000 }; // more than that is certainly not seen at once
+
+/** Says how much there is, where not all of it can be seen without scrolling. */
+function extent(text) {
+  const lines = text.split("\n").length;
+  if (lines <= MUCH.lines && text.length <= MUCH.characters) return null;
+  const count = (number) => number.toLocaleString("en");
+  return make("p", { class: "hint", text: `${count(text.length)} characters in ${count(lines)} ${lines === 1 ? "line" : "lines"}: scroll to read all of it` });
 }
 
 function facts({ server, tool, mode, type }, time) {

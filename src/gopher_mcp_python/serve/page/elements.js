@@ -21,7 +21,7 @@ export const inert = (text) =>
 /** The same on one line, and short. */
 export const line = (text, limit = 200) => {
   const whole = inert(text).split(/\s+/u).filter(Boolean).join(" ");
-  return whole.length <= limit ? whole : whole.slice(0, limit) + "\u2026";
+  return whole.length <= limit ? whole : whole.slice(0, limit).replace(/\p{Cs}$/u, "") + "\u2026"; // no half of a character
 };
 
 let made = 0;
@@ -46,7 +46,23 @@ export const button = (text, onclick, kind = "") => make("button", { type: "butt
 
 /** A long text of somebody else, in a frame that scrolls and that the keyboard reaches. */
 export const block = (text, label, kind = "") =>
-  make("pre", { class: `block ${kind}`, tabindex: "0", role: "group", "aria-label": label, dir: "auto", text });
+  make("pre", { class: `block ${kind}`, tabindex: "0", role: "group", "aria-label": label, dir: "auto" }, ...pieces(inert(text)));
+
+const PIECE = 4000; // characters; a browser takes time by the square to lay out one long paragraph
+
+/** A text in parts that are laid out each for itself. To read, search and copy it is as it was. */
+function pieces(text) {
+  const parts = [];
+  let at = 0;
+  while (text.length - at > PIECE) {
+    let end = text.lastIndexOf("\n", at + PIECE);
+    const isLine = end > at;
+    if (!isLine) for (end = at + PIECE; /[\p{M}\p{Cs}]/u.test(text[end] ?? ""); end++); // characters stay whole
+    parts.push(make("span", { class: "piece", text: text.slice(at, end) }), isLine ? "\n" : null);
+    at = isLine ? end + 1 : end;
+  }
+  return at ? [...parts, make("span", { class: "piece", text: text.slice(at) })] : [text];
+}
 
 let newsTimer = 0;
 /** Tells somebody who does not look. */

@@ -18,6 +18,14 @@ export class Fields {
     return this.all.filter((field) => field.done !== null).map((field) => ({ name: field.told.name, ...field.done }));
   }
 
+  /** The same without what must not be kept: text of masked fields. */
+  keepable() { return this.draft().filter((one) => !this.all.find((field) => field.told.name === one.name).told.warning); }
+
+  /** Does again what was done with a draft. */
+  restore(draft) {
+    for (const one of draft) this.all.find((field) => field.told.name === one.name)?.redo(one);
+  }
+
   /** Shows what the server says of a draft: problems of touched fields, or of all. */
   judge(states, everything) {
     states.forEach((state, index) => this.all[index].judge(state, everything));
@@ -41,13 +49,13 @@ class Field {
     this.problem = make("p", { class: "problem", id: `${this.id}-problem` });
     this.state = make("span", { class: "state", id: `${this.id}-state` });
     this.ways = make("div", { class: "ways" }, this.state);
-    const described = [this.hintId(), told.warning ? `${this.id}-warning` : "", `${this.id}-problem`];
+    const described = [told.description ? `${this.id}-description` : "", this.hintId(), told.warning ? `${this.id}-warning` : "", `${this.id}-problem`, `${this.id}-state`];
     this.described = described.filter(Boolean).join(" ");
     const editor = this.editor();
     const isGroup = editor.matches("fieldset");
     const label = this.label(isGroup);
     const parts = [
-      told.description ? make("p", { class: "description", dir: "auto", text: told.description }) : null,
+      told.description ? make("p", { class: "description", id: `${this.id}-description`, dir: "auto", text: told.description }) : null,
       told.warning ? make("p", { class: "warning", id: `${this.id}-warning`, text: `Warning: ${told.warning} What you type here is not shown.` }) : null,
     ];
     const isPlain = told.kind === "boolean" && told.hint === "yes or no"; // its buttons say so
@@ -148,6 +156,14 @@ class Field {
   set({ text, picked }) {
     this.write?.(text);
     this.pick?.(picked);
+  }
+
+  /** Shows and holds what was done before a reload. */
+  redo({ text = "", picked = [], state }) {
+    const shown = state === "default" ? this.told : { text, picked };
+    this.set(shown);
+    this.done = state ? { state } : this.write ? { text } : { picked };
+    this.say(state ?? "value");
   }
 
   take(done) {

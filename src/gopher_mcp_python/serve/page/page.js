@@ -1,7 +1,8 @@
 // The list of what is waiting, kept up to date; the request that somebody looks at; who is signed in.
 
-import { headline, Panel } from "./answering.js";
+import { headed, headline, Panel } from "./answering.js";
 import { left, line, make, tell } from "./elements.js";
+import * as kept from "./kept.js";
 import * as talk from "./talk.js";
 
 const POLL = 3000; // milliseconds between two looks while there is no feed
@@ -9,6 +10,7 @@ const POLL_BESIDE_FEED = 30000; // the feed may have missed something
 const $ = (id) => document.getElementById(id);
 const choose = $("choose"); // in place of a request
 const CHOOSE = choose.textContent;
+const AGAIN = 3000; // milliseconds until a server that could not be reached is asked again who is signed in
 
 const state = {
   pending: new Map(), // id -> what the list shows
@@ -17,7 +19,11 @@ const state = {
   caller: null, // whose requests these are
   going: null, // ends the feed and the polling
   isLive: false,
-  loading: 0,
+  showing: 0, // counts what was clicked: only the newest is shown
+  reading: null, // the reading of the list that is under way
+  again: false, // something changed since it began
+  ended: new Set(), // what has ended since it began
+  hasMore: false,
 };
 
 // ---- signing in -----------------------------------------------------------------------------------------------------
@@ -27,31 +33,44 @@ async function begin() {
   try {
     const who = await talk.whoami();
     if (!who.scopes.includes("answer")) return signInAgain("This token may call tools, not answer. Answering needs a token of its own.");
-    if (state.caller !== who.caller) forget(); // a draft is only for who wrote it
+    if (state.caller !== null && state.caller !== who.caller) forget(); // a draft is only for who wrote it
     state.caller = who.caller;
+    kept.belongTo(who.caller);
     $("who").replaceChildren(make("span", { class: "wide", text: "Answering for " }), make("b", { dir: "auto", text: line(who.caller, 60) }));
   } catch (error) {
     if (error.status === 401) return signInAgain("The server does not know this token (any more).");
-    return signInAgain(error instanceof talk.Refusal ? error.message : "The server can\u2019t be reached. Try again.", true);
+    return signInAgain(error instanceof talk.Refusal ? error.message : "The server can\u2019t be reached. Trying again\u2026", true);
   }
   $("sign-in").hidden = true;
   $("work").hidden = false;
   $("sign-out").hidden = false;
   start();
+  const open = history.state?.open; // before a reload
+  if (open && !state.open) show(open);
+  else if (state.open) (state.panels.get(state.open)?.heading ?? $("side-title")).focus();
+  else $("side-title").focus();
   return undefined;
+}
+
+/** Signed in still, but the server did not answer: asked again, unless another token is given meanwhile. */
+function tryAgain() {
+  const held = talk.token.get();
+  setTimeout(() => { if (held && talk.token.get() === held && $("work").hidden) begin(); }, AGAIN);
 }
 
 function signInAgain(why, keep = false) {
   stop();
-  if (!keep) talk.token.forget();
+  if (keep) tryAgain();
+  else talk.token.forget();
   $("work").hidden = true;
   $("sign-out").hidden = true;
   $("who").textContent = "";
   $("link").textContent = "";
   document.title = "Requests";
+  const isThere = !$("sign-in").hidden;
   $("sign-in").hidden = false;
-  $("sign-in-problem").textContent = why;
-  $("token").focus();
+  if ($("sign-in-problem").textContent !== why) $("sign-in-problem").textContent = why;
+  if (!keep || !isThere) $("token").focus(); // not again and again
 }
 
 $("sign-in-form").addEventListener("submit", (event) => {
@@ -61,11 +80,12 @@ $("sign-in-form").addEventListener("submit", (event) => {
   if (!/^[\x21-\x7e]+$/u.test(text)) { $("sign-in-problem").textContent = "This is no token."; return; }
   talk.token.set(text);
   $("token").value = "";
-  begin().then(() => { if (!$("work").hidden) $("side-title").focus(); });
+  begin();
 });
 
 $("sign-out").addEventListener("click", () => {
   forget();
+  kept.clear();
   signInAgain("");
 });
 
@@ -75,7 +95,7 @@ function forget() {
   state.panels.clear();
   state.pending.clear();
   state.isLoaded = false;
-  choose.textContent = CHOOSE;
+  $("trouble").textContent = "";
   $("news").textContent = "";
   showList();
   close();
@@ -115,21 +135,42 @@ function showLink(words, isLive) {
 function changed({ id, status }) {
   if (status === "pending") { load(); return; }
   state.panels.get(id)?.elsewhere(state.panels.get(id).isBusy ? "" : status);
-  if (state.pending.delete(id)) showList();
+  remove(id);
 }
 
-/** Reads the list anew. Only the newest of several readings counts. */
-async function load() {
-  const mine = ++state.loading;
+/** It is pending no more, whatever a reading that began before says. */
+function remove(id) {
+  state.pending.delete(id);
+  state.ended.add(id);
+  showList();
+}
+
+/** Reads the list anew, and once more when something changed meanwhile: never twice at a time. */
+function load() {
+  if (state.reading) { state.again = true; return state.reading; }
+  const readings = async () => {
+    do {
+      state.again = false;
+      await look();
+    } while (state.again && state.going);
+  };
+  state.reading = readings().finally(() => { state.reading = null; });
+  return state.reading;
+}
+
+async function look() {
   const signal = state.going?.signal;
+  state.ended.clear();
   try {
-    const { found, more } = await talk.pending();
-    if (mine !== state.loading || !signal || signal.aborted) return;
+    const { found: all, more } = await talk.pending();
+    if (!signal || signal.aborted) return;
+    const found = all.filter((one) => !state.ended.has(one.id));
     const fresh = found.filter((one) => !state.pending.has(one.id));
     const isFirst = !state.isLoaded;
     state.isLoaded = true;
     state.pending = new Map(found.map((one) => [one.id, one]));
-    showList(more);
+    state.hasMore = more;
+    showList();
     if (fresh.length && !isFirst) tell(fresh.length === 1 ? `New request: ${headline(fresh[0])}` : `${fresh.length} new requests`);
     if (!state.isLive) showLink("Looking every 3 s", true);
     await lookForEnded();
@@ -147,8 +188,9 @@ async function lookForEnded() {
       const { status } = await talk.show(id);
       if (status !== "pending") panel.elsewhere(status);
     } catch (error) {
-      if (error.status === 404) panel.elsewhere("cancelled");
+      if (error.status === 404) panel.elsewhere("gone");
     }
+    showList();
   }
 }
 
@@ -156,9 +198,16 @@ async function lookForEnded() {
 
 const rows = new Map(); // id -> {row, button, time}
 
-function showList(more = false) {
-  for (const [id, { row }] of rows) {
-    if (state.pending.has(id)) continue;
+/** What is waiting, and before it what ended while it was being filled in: nobody's draft goes without a word. */
+function listed() {
+  const lost = [...state.panels].filter(([id, panel]) => panel.isLost && id !== state.open);
+  return new Map([...lost.map(([id, panel]) => [id, panel.told]), ...state.pending]);
+}
+
+function showList() {
+  const shown = listed();
+  for (const [id, { row, ended }] of rows) {
+    if (shown.has(id) && ended === isLost(id)) continue;
     const hadFocus = row.contains(document.activeElement);
     const next = row.nextElementSibling ?? row.previousElementSibling;
     row.remove();
@@ -166,7 +215,7 @@ function showList(more = false) {
     if (hadFocus) (next?.querySelector("button") ?? $("side-title")).focus();
   }
   let before = null;
-  for (const one of state.pending.values()) {
+  for (const one of shown.values()) {
     const { row } = rows.get(one.id) ?? addRow(one);
     const place = before ? before.nextSibling : $("list").firstChild;
     if (row !== place) $("list").insertBefore(row, place); // what stands right is not moved: it would lose the focus
@@ -174,25 +223,27 @@ function showList(more = false) {
   }
   const count = state.pending.size;
   $("nothing").hidden = count > 0;
-  $("more").hidden = !more;
-  $("more").textContent = more ? "There are more; they appear when these are answered." : "";
+  $("more").hidden = !state.hasMore;
+  $("more").textContent = state.hasMore ? "There are more; they appear when these are answered." : "";
   document.title = count ? `(${count}) Requests` : "Requests";
   mark();
 }
 
+const isLost = (id) => Boolean(state.panels.get(id)?.isLost);
+
 function addRow(one) {
   const time = make("span", { class: "time" });
   const open = make("button", { type: "button", class: "row", onclick: () => show(one.id) },
-    make("span", { class: "what", dir: "auto", text: headline(one) }),
+    make("span", { class: "what" }, ...headed(one)),
     one.message.trim() ? make("span", { class: "says", dir: "auto", text: line(one.message, 120) }) : null, time);
-  const entry = { row: make("li", {}, open), button: open, time, until: Date.parse(one.expires_at) };
+  const entry = { row: make("li", {}, open), button: open, time, until: Date.parse(one.expires_at), ended: isLost(one.id), id: one.id };
   rows.set(one.id, entry);
   tick(entry);
   return entry;
 }
 
 function tick(entry) {
-  const words = left((entry.until - talk.now()) / 1000);
+  const words = entry.ended ? state.panels.get(entry.id)?.ended ?? "" : left((entry.until - talk.now()) / 1000);
   if (entry.time.textContent !== words) entry.time.textContent = words;
 }
 
@@ -206,41 +257,73 @@ function mark() {
 // ---- the request that is looked at ----------------------------------------------------------------------------------
 
 async function show(id) {
-  let panel = state.panels.get(id);
-  if (!panel) {
+  const mine = ++state.showing;
+  $("trouble").textContent = "";
+  leave();
+  state.open = id;
+  if (!state.panels.has(id)) {
+    choose.textContent = "One moment\u2026";
+    mark();
+    let found = null;
     try {
-      panel = new Panel(await talk.show(id), { settled, back: close });
+      found = await talk.show(id);
     } catch (error) {
-      tell("This request can\u2019t be shown.");
-      choose.textContent = error instanceof talk.Refusal ? `This request can\u2019t be shown: ${error.message}.` : "The server can\u2019t be reached. Try again.";
+      if (mine === state.showing) cannotShow(error);
       return;
     }
-    state.panels.set(id, panel);
+    if (mine !== state.showing) return; // another one was chosen meanwhile
+    state.panels.set(id, new Panel(found, { settled, back: close }));
   }
-  if (state.open && state.open !== id && state.panels.get(state.open)?.isOver) state.panels.delete(state.open);
-  state.open = id;
+  const panel = state.panels.get(id);
+  remember(id);
   $("detail").replaceChildren(panel.element);
   $("work").classList.add("looking");
-  mark();
+  showList();
   panel.heading.focus();
   window.scrollTo(0, 0);
 }
 
+function cannotShow(error) {
+  if (error.status === 401) { signInAgain("The server does not know this token (any more)."); return; }
+  close();
+  $("trouble").textContent = error instanceof talk.Refusal
+    ? `This request can\u2019t be shown: ${error.message}.` : "The server can\u2019t be reached. Try again.";
+}
+
+/** The request that is open goes from the page; with its panel, when there is nothing more to do in it. */
+function leave() {
+  if (state.panels.get(state.open)?.isOver) state.panels.delete(state.open);
+  state.open = null;
+  choose.textContent = CHOOSE;
+  $("detail").replaceChildren(choose);
+}
+
+/** One entry in the browser's history stands for all requests: "back" leads from any of them to the list. */
+function remember(id) {
+  if (history.state) history.replaceState({ open: id }, "");
+  else history.pushState({ open: id }, "");
+}
+
+addEventListener("popstate", ({ state: held }) => {
+  if ($("work").hidden) return;
+  if (held?.open) show(held.open);
+  else if (state.open) close();
+});
+
 function close() {
   const id = state.open;
-  if (id && state.panels.get(id)?.isOver) state.panels.delete(id);
-  state.open = null;
-  $("detail").replaceChildren(choose);
+  state.showing++;
+  leave();
+  if (history.state?.open) history.replaceState({ open: null }, "");
   $("work").classList.remove("looking");
-  mark();
+  showList();
   (rows.get(id)?.button ?? rows.values().next().value?.button ?? $("side-title")).focus();
 }
 
 function settled(id, words) {
   if (id === null) { signInAgain("The server does not know this token (any more)."); return; }
   tell(words);
-  state.pending.delete(id);
-  showList();
+  remove(id);
   state.panels.get(id)?.heading.focus();
 }
 
@@ -252,6 +335,11 @@ setInterval(() => {
   for (const entry of rows.values()) tick(entry);
   for (const panel of state.panels.values()) panel.tick();
 }, 1000);
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address, and with it the history, stays as it is
+  $("main").focus();
+});
 
 $("side-title").tabIndex = -1;
 begin();

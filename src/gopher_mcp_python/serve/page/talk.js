@@ -34,7 +34,7 @@ async function ask(path, options = {}) {
     headers: { ...headers(), ...options.headers },
   });
   const date = Date.parse(reply.headers.get("date") ?? "");
-  if (!Number.isNaN(date) && Math.abs(date - Date.now()) > 5000) skew = date - Date.now();
+  if (!Number.isNaN(date)) skew = Math.abs(date - Date.now()) > 5000 ? date - Date.now() : 0;
   const body = await reply.json().catch(() => ({}));
   if (!reply.ok) throw new Refusal(reply.status, body.error ?? {});
   return body;
