@@ -420,6 +420,11 @@ def test_sql_in_every_field_is_text(store: Store, database: Database) -> None:
             assert store.result(caller, asked.id) == answer
     assert store.cancel(caller, made[3].id, by=SQL).kind == "recorded"
     assert store.get(caller, made[4].id).tool == SQL and store.get(caller, made[4].id).server == SQL
+    found = store.find_confirmation(caller, tool=SQL, arguments={SQL: SQL}, server=SQL)
+    assert found is not None and found.id == made[4].id
+    for act in (store.get, store.result, store.cancel, lambda caller, id: store.pending(caller, after=id)):
+        with pytest.raises(ElicitationNotFound):
+            act(caller, SQL)
     assert store.consume(caller, made[4].id, tool=SQL, arguments={SQL: SQL}, server=SQL) == "consumed"
     assert store.verify().ok
     assert {row[1] for row in database.all_rows("id, caller") if row[0] in {one.id for one in made}} == {caller}

@@ -449,6 +449,16 @@ class StoreSuite:
         with pytest.raises(SealError, match=asked.id):
             store.is_confirmed("eve", asked.id)
 
+    def test_the_same_call_of_two_callers_looks_like_two(self, place: Place, store: Store) -> None:
+        """Who has the rows and no key can't tell that they want the same."""
+        seen = set()
+        for caller in ("ada", "eve"):
+            confirm(store, caller)
+            with store._backend.transaction(caller, write=False) as tx:
+                ((_, mac),) = tx.bound(CALL["tool"], tx.now() - timedelta(days=1), 9)
+            seen.add(mac)
+        assert len(seen) == 2
+
     def test_no_column_makes_a_yes(self, place: Place, store: Store) -> None:
         no, never = confirm(store), confirm(store)
         store.respond("ada", no.id, {"confirmed": False})
