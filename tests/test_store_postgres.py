@@ -9,16 +9,18 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import psycopg
 import pytest
 
+from benchmarks.store import _fill as fill
 from gopher_mcp_python.store.backend import COLUMNS, GENESIS, Row, chain_hash
 from gopher_mcp_python.store.core import Store
 from gopher_mcp_python.store.errors import ElicitationNotFound, StoreError
 from gopher_mcp_python.store.keys import KeyRing
+from gopher_mcp_python.store.listing import PAGE_BYTES
 from gopher_mcp_python.store.model import (
     ElicitationStatus,
     confirmation,
@@ -28,6 +30,7 @@ from gopher_mcp_python.store.model import (
     string_input,
 )
 from gopher_mcp_python.store.postgres import PostgresBackend
+from gopher_mcp_python.store.postgres.tx import _PENDING_BEHIND, _PENDING_FIRST
 from tests.support import canary, children, store_postgres
 from tests.support.store_postgres import Database
 
@@ -378,6 +381,20 @@ def test_a_database_that_chains_otherwise_is_not_believed(database: Database) ->
         with pytest.raises(StoreError, match="chained the audit wrongly"):
             store.create("ada", string_input("Name?"))
     assert forging.all_rows() == []
+
+
+def test_a_list_takes_the_index(database: Database) -> None:
+    """Those of the caller that are pending, by the partial index."""
+    large = store_postgres.database(database.server)
+    fill(large, 20_000)
+    for query, values in (
+        (_PENDING_FIRST, ["ada", 101, PAGE_BYTES]),
+        (_PENDING_BEHIND, ["ada", datetime.now(timezone.utc), "el_x", 101, PAGE_BYTES]),
+    ):
+        with psycopg.connect(large.app) as connection:
+            become(connection, "ada")
+            plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {query}".encode(), values))
+        assert "mcp_elicitations_pending_by_caller" in plan and "Seq Scan" not in plan, plan
 
 
 def test_what_a_superuser_changed_in_the_audit_shows(database: Database) -> None:
