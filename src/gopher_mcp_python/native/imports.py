@@ -109,7 +109,7 @@ def _imported(data: Reader, table: int, mapped: list[tuple[int, ...]]) -> Iterat
 
 
 def _offset(data: Reader, address: int, mapped: list[tuple[int, ...]]) -> int:
-    """Where the file holds what is loaded at `address`. `mapped`: virtual size, address, size, offset of each section."""
+    """Where the file holds what is loaded at `address`. `mapped`: virtual size, address, size and offset of each."""
     for virtual_size, start, size, offset in mapped:
         if start <= address < start + max(virtual_size, size):
             return offset + address - start
