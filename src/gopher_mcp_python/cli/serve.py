@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .failures import EXIT_OK
 from .listening import add_address, add_store, check_address, end_when_told, tls_options
+from .status import waiting
 from .token import token_file
 
 if TYPE_CHECKING:
@@ -50,10 +51,12 @@ def run(args: argparse.Namespace) -> int:
     store: Store | None = None
     try:
         port = listener.getsockname()[1]
-        store = open_store(args.store, args.keys)
+        with waiting("opening the store"):
+            store = open_store(args.store, args.keys)
         app = create_app(store, tokens, allowed_hosts=_hosts(args, port), uploads=uploads, https=bool(tls))
         server = Server(app, **tls)
-        store.check()
+        with waiting("waiting for the store"):
+            store.check()
         print(_greeting(args, port, tokens), flush=True)
         end_when_told()
         with Housekeeping(store):
