@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     named: list[str] = []
     try:
-        code = _work(words, named)
+        code = _work(words, named, whole=whole)
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -66,7 +66,7 @@ def parser() -> Parser:
     return parser
 
 
-def _work(words: list[str], named: list[str]) -> int:
+def _work(words: list[str], named: list[str], *, whole: bool) -> int:
     """Parse and run; what was called is put into `named`, and "--debug" where it is on."""
     from .process import is_debugging, surroundings
     from .secrecy import keep_out_of_urls
@@ -78,7 +78,7 @@ def _work(words: list[str], named: list[str]) -> int:
     debug = is_debugging(args.debug)
     if debug:
         named.append("--debug")
-    with surroundings(debug):
+    with surroundings(debug, lasting=whole):
         code: int = import_module(f"gopher_mcp_python.cli.{args.command}").run(args)
     return code
 

@@ -34,8 +34,9 @@ def is_debugging(asked: bool) -> bool:
 
 
 @contextmanager
-def surroundings(debug: bool) -> Iterator[None]:
-    """What the process says by itself, in one line each: warnings, logs that nobody takes, threads that fail."""
+def surroundings(debug: bool, *, lasting: bool = False) -> Iterator[None]:
+    """What the process says by itself, in one line each: warnings, logs that nobody takes, threads that fail. With
+    `lasting` it stays so afterwards, for what the interpreter does at its end."""
     showing, last, hook, unraisable = (
         warnings.showwarning, logging.lastResort, threading.excepthook, sys.unraisablehook
     )  # fmt: skip
@@ -51,11 +52,12 @@ def surroundings(debug: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        warnings.showwarning, logging.lastResort, threading.excepthook, sys.unraisablehook = (
-            showing, last, hook, unraisable
-        )  # fmt: skip
-        package.removeHandler(handler)
-        package.setLevel(level)
+        if not lasting:
+            warnings.showwarning, logging.lastResort, threading.excepthook, sys.unraisablehook = (
+                showing, last, hook, unraisable
+            )  # fmt: skip
+            package.removeHandler(handler)
+            package.setLevel(level)
 
 
 def show_traceback(error: BaseException) -> None:
