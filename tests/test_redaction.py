@@ -86,6 +86,8 @@ def test_headers_keep_their_names_only(canary: Any) -> None:
         "AIza{secret}00000000000000000000",
         "error: access_token={secret}",
         "code: access_token={secret}",
+        "bad token: client_secret: {secret}",
+        'code= "client_secret": "{secret}"',
         "state:password={secret}",
         "message=client_secret={secret}",
         '{{"message": "it failed with access_token={secret}"}}',

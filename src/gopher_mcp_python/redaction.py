@@ -33,6 +33,7 @@ _VALUE = re.compile(
     r"""(?P<quoted>"(?:[^"\\]|\\[\s\S])*(?:"|\\?\Z)|'(?:[^'\\]|\\[\s\S])*(?:'|\\?\Z)|\\+"[^"]*(?:"|\Z))"""
     r"""|(?:(?:Bearer|Basic)\s+)?[^\s,;&"'{}\[\]()<>]+"""
 )
+_FOLLOWS = re.compile(r"(?<=[=:])\s*|\s*[=:]\s*")
 _LOOKED_AT = 200  # characters of a value of an ambiguous name; a longer one is taken for a secret
 _HEADER_LINE = re.compile(r"\b((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)(?![\"'\s])[^\r\n]+", re.IGNORECASE)
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]+", re.IGNORECASE)
@@ -126,9 +127,11 @@ def _without_pairs(text: str) -> str:
     while found := _NAME.search(text, at):
         at = found.end()
         value = _VALUE.match(text, at) if _may_be_secret(text, found) else None
-        if value:
+        while value:  # what has a value of its own was a name: `bad token: client_secret: ...`
             shown += text[done : value.start()], _REDACTED
             done = at = value.end()
+            follows = _FOLLOWS.match(text, at)
+            value = _VALUE.match(text, follows.end()) if follows else None
     return "".join(shown) + text[done:]
 
 
