@@ -58,8 +58,8 @@ def _without_reader() -> int:
     os.close(ours)
     try:
         ended = subprocess.run(
-            [*COMMAND, "completion", "bash"], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE, text=True,
-            timeout=120, check=False, env=children.environment(),
+            [*COMMAND, "completion", "bash"], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE,
+            text=True, timeout=120, check=False, env=children.environment(),
         )  # fmt: skip
     finally:
         os.close(theirs)

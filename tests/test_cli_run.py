@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import socketserver
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pexpect
@@ -17,6 +20,7 @@ from gopher_mcp_python.cli import run as run_command
 from gopher_mcp_python.cli.failures import UsageError
 from tests.support import children
 from tests.support.canary import Canary
+from tests.support.scripted_llm import certificates
 from tests.support.servers import McpServer, click_allow
 from tests.support.terminal import Terminal
 
@@ -90,6 +94,18 @@ def test_the_token_comes_from_standard_input_and_stays_secret(canary: Canary) ->
         assert refused.code == 1 and "401" in refused.err
     finally:
         protected.close()
+
+
+def test_a_certificate_of_nobodys_is_told_with_the_variable_that_helps(tmp_path: Path) -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as server:
+        server.daemon_threads = True
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # who breaks the handshake off is expected
+        server.socket = certificates(tmp_path).wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        ended = run(f"https://localhost:{server.server_address[1]}/mcp", "plain")
+        server.shutdown()
+    assert ended.code == 1 and ended.err.count("\n") == 1
+    assert "the server's certificate was not accepted. SSL_CERT_FILE=FILE names" in ended.err
 
 
 # ---- in a terminal --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 
 from ..display import safe_line
-from ..errors import AgentError, ApiKeyError, ConnectionError, TimeoutError
+from ..errors import AgentError, ApiKeyError, TimeoutError
 from .colour import paint
 from .secrecy import without_secrets
 
@@ -47,9 +47,10 @@ _OF_ERRNO = {
 }
 _LONGEST = 2000  # characters of a line; a server's text may be endless
 # A message that says itself what to do needs no second advice.
+_REFUSED = re.compile(r"HTTP status 40[13]\b|\brefused the request|Unauthorized|Forbidden")
 _HAS_ADVICE = re.compile(
     r"\?|--[a-z]|\b(gopher-mcp [a-z]|pip install|environment variable|export |unset |chmod |run |choose |check "
-    r"|see that |set |use |Use |give )"
+    r"|see that |set |use |Use |give |try again|see to |its own log|SSL_CERT_FILE)"
 )
 
 
@@ -117,10 +118,14 @@ def _plain(error: Exception) -> str:
 def _remedy(error: BaseException | None, text: str, command: str) -> str | None:
     """The next thing to type, unless the message has one already."""
     if isinstance(error, TimeoutError):
+        if text.startswith("connecting to "):
+            return "see that an MCP server answers at that address"
         return "--timeout SECONDS gives the run more time (0: no limit)"
+    if "certificate was not accepted" in text and "SSL_CERT_FILE" not in text:
+        return "SSL_CERT_FILE=FILE names the authority that signed it"
     if _HAS_ADVICE.search(text):
         return None
-    if isinstance(error, (ApiKeyError, ConnectionError)):
+    if isinstance(error, ApiKeyError) or _REFUSED.search(text):
         return "--token-env NAME sends a token to the MCP server; models take theirs from OPENAI_API_KEY and its like"
     if "server configuration" in text:
         return 'it has the form {"servers": [{"name": "mail", "url": "https://host/mcp"}]}'
