@@ -2,6 +2,8 @@
 # make demo     the main job in one command        make bench       figures against the published package
 # make lint     ruff, mypy --strict                make dist        sdist and wheel, tested outside the source tree
 # make conformance    the public MCP conformance suite: client scenarios, and server scenarios through the gateway
+# make fuzz     every fuzz target for FUZZ_SECONDS (60), or FUZZ_TARGETS="forms store" only; needs clang
+# make mutation how many small changes of the source the tests notice
 # make clean    removes what these made
 #
 # Needs python3 (3.10+) with venv, its headers and a C compiler; says what is missing. All else goes into .venv by pip.
@@ -12,7 +14,7 @@ VENV ?= .venv
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help system build test test-long demo bench conformance lint dist clean
+.PHONY: help system build test test-long demo bench conformance lint fuzz mutation dist clean
 
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --disable-pip-version-check -qq
@@ -24,6 +26,9 @@ run_tests = GOPHER_MCP_REQUIRE_NATIVE=$${GOPHER_MCP_REQUIRE_NATIVE:-$(native)} \
 	$(bin)/python -m pytest -n $(JOBS) --dist loadfile
 # A run of its own: pytest-qt changes what every test of a run sees (sys.excepthook).
 run_qt_tests = QT_QPA_PLATFORM=offscreen $(bin)/python -m pytest -n $(JOBS) --dist loadfile -p pytestqt.plugin -q tests/qt
+
+# Archives of one commit are the same bytes wherever they are built.
+epoch = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 
 help:
 	@sed -n -e 's/^# \{0,1\}//p' -e '/^PYTHON/q' Makefile
@@ -72,11 +77,23 @@ lint: build
 	@$(bin)/ruff check .
 	@$(bin)/mypy
 
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
+fuzz: build
+	@$(pip) install 'atheris>=3' || echo "== atheris has no wheel for this Python"
+	@echo "== fuzzing"
+	@$(bin)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+MUTATION_ARGS ?=
+mutation: build
+	@echo "== mutation testing"
+	@$(bin)/python -m tests.mutation $(MUTATION_ARGS)
+
 dist: $(VENV)/.ready
-	@echo "== sdist and wheel"
-	@rm -rf dist && $(bin)/python -m build --outdir dist . > build-dist.log 2>&1 || { tail -50 build-dist.log; exit 1; }
-	@rm -f build-dist.log && ls -l dist
-	@tests/support/outside.sh "$(PYTHON)" dist $(PYTEST_ARGS)
+	@echo "== sdist, and a wheel for each Python here"
+	@export PATH="$(abspath $(bin)):$$PATH" PYTHONPATH="$(CURDIR)/src" $(epoch) && \
+		$(bin)/python -m tests.support.wheels dist "$(PYTHON)"
+	@tests/support/outside.sh "$(PYTHON)" dist $(bin)/mypy $(PYTEST_ARGS)
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/gopher_mcp_python/ffi/*.so
