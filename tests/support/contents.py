@@ -50,13 +50,14 @@ def problems(wheel: Path) -> list[str]:
 def _names(wheel: Path, names: list[str]) -> list[str]:
     """Names that are missing, and those that are too many."""
     info = "-".join(wheel.name.split("-")[:2]) + ".dist-info/"
-    wanted = {f"{info}{name}" for name in METADATA} | set(MUST) | _package_files()
+    wanted = {f"{info}{name}" for name in METADATA} | set(MUST) | package_files()
     have = {name for name in names if not EXTENSION.fullmatch(name)}
     missing, surplus = sorted(wanted - have), sorted(have - wanted)
     return [f"missing: {name}" for name in missing] + [f"does not belong there: {name}" for name in surplus]
 
 
-def _package_files() -> set[str]:
+def package_files() -> set[str]:
+    """The source tree's files that a wheel must hold, as the wheel names them."""
     files = [path.relative_to(SOURCE) for path in SOURCE.rglob("*") if path.is_file()]
     made = re.compile(r"\..*|__pycache__")  # by tools, in the source tree
     return {
@@ -88,9 +89,9 @@ def _extension(file: Path, wheel: str) -> list[str]:
 
 
 def glibc(path: str) -> tuple[int, ...]:
-    """The newest version of glibc whose symbols the file needs."""
+    """The newest version of glibc whose symbols the file needs; (0,) for a file that needs none."""
     versions = [re.fullmatch(r"GLIBC_([\d.]+)", version or "") for _, version in elf.read(path).undefined]
-    return max(tuple(map(int, version[1].split("."))) for version in versions if version)
+    return max((tuple(map(int, version[1].split("."))) for version in versions if version), default=(0,))
 
 
 def main(wheels: list[str]) -> int:
