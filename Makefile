@@ -1,6 +1,6 @@
 # make test     what every change must pass        make test-long   everything, with the long stress tests
 # make demo     the main job in one command        make bench       figures against the published package
-# make lint     ruff, mypy --strict                make dist        sdist and wheel, tested outside the source tree
+# make lint     ruff, mypy --strict                make dist        sdist and wheels, tested outside the source tree
 # make conformance    the public MCP conformance suite: client scenarios, and server scenarios through the gateway
 # make fuzz     every fuzz target for FUZZ_SECONDS (60), or FUZZ_TARGETS="forms store" only; needs clang
 # make mutation how many small changes of the source the tests notice
