@@ -274,3 +274,18 @@ def test_colours_in_a_pipe(env: dict[str, str], coloured: bool) -> None:
     for ended in (command("rum", env=env), command("doctor", env=env)):  # type: ignore[arg-type]
         assert ("\x1b[" in ended.out + ended.err) == coloured
     assert "\x1b" not in command("doctor", "--json", env=env).out  # type: ignore[arg-type]
+
+
+def test_ctrl_c_while_it_is_being_loaded_has_no_traceback() -> None:
+    program = """
+import sys
+class Late:
+    def find_spec(self, name, path=None, target=None):
+        if name == "gopher_mcp_python.cli.guarding":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Late())
+from gopher_mcp_python.cli import main
+sys.exit(main())
+"""
+    ended = children.python(program, "doctor")
+    assert (ended.code, ended.err) == (ExitCode.INTERRUPTED, "\ngopher-mcp: ended with Ctrl-C\n")
