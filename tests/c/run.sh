@@ -16,8 +16,8 @@ if [ -z "${BUILD:-}" ]; then
 fi
 [ $# -gt 0 ] || set -- plain asan tsan
 
-# name and words of each program; gate ends its process, so it has two
-programs="api registry queue calls reaper gate gate:crowd fork memory"
+# name and words of each program; gate ends its process, so it has three
+programs="api registry queue calls reaper gate gate:crowd gate:exit fork memory"
 
 build() { # variant, flags
     out=$BUILD/$1

@@ -24,7 +24,7 @@ AREAS = {
     "elicitation": Area(
         ("elicitation_runtime.py", "elicitor.py", "elicitation.py", "answered.py", "answers.py", "asking.py"),
         ("elicitation_runtime", "elicitation", "elicitation_elicitor", "elicitation_answered", "elicitation_urls",
-         "handler_chain", "agent_events"),
+         "handler_chain", "agent_events", "toolset_elicitation", "elicitation_drive"),
     ),
     "forms": Area(
         ("forms/*.py",),
