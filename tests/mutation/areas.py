@@ -38,6 +38,6 @@ AREAS = {
     ),
     "gate": Area(
         ("gateway/rules.py", "gateway/approvals.py", "gateway/held.py"),
-        ("gateway_rules", "gateway_held"),
+        ("gateway_rules", "gateway_approvals", "gateway_held"),
     ),
 }  # fmt: skip
