@@ -86,6 +86,7 @@ fuzz: build
 
 MUTATION_ARGS ?=
 mutation: build
+	@$(pip) install 'coverage>=7.6'
 	@echo "== mutation testing"
 	@$(bin)/python -m tests.mutation $(MUTATION_ARGS)
 
