@@ -134,6 +134,8 @@ def _process(measured: dict[str, Any]) -> str:
         ("a waiter in an event loop (`AsyncStore.wait`)", _kb(task["bytes"]),
          f"{number(task['cpu_per_s'] * 1e6)} µs a second"),
         ("a page's feed, one file descriptor", _kb(measured["feed_bytes"]), ""),
+        ("a notification heard by a replica, without what it leads to", "",
+         f"{number(next(one['cpu_s'] for one in measured['notified'] if one['listeners'] == 1) * 1e6)} µs each"),
         ("`gopher-mcp serve` that idles", f"{number(measured['replica_bytes'] / 1e6)} MB",
          f"{number(measured['replica_idle_cpu'] * 100)} % of a core"),
     ]  # fmt: skip
