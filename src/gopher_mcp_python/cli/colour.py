@@ -6,6 +6,7 @@ Both count when they are not empty, and NO_COLOR is the stronger one (https://no
 from __future__ import annotations
 
 import os
+import sys
 from typing import Literal, TextIO
 
 __all__ = ["has_colour", "paint"]
@@ -19,6 +20,8 @@ def has_colour(stream: TextIO | None) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
+    if sys.platform == "win32" and not (os.environ.get("WT_SESSION") or os.environ.get("TERM")):
+        return False  # the old console shows the codes themselves
     try:
         return stream.isatty() and os.environ.get("TERM") != "dumb"
     except ValueError:  # it is closed
