@@ -17,7 +17,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Iterable
@@ -109,40 +108,59 @@ def test(python: Path, wheel: Path, tests: Path, library: dict[str, str]) -> str
     return run(argv, cwd=tests, env={**clean, **required}).strip().splitlines()[-1]
 
 
+def unpacked(sdist: Path, folder: Path) -> Path:
+    """The sdist's tree without `src`: what is tested from there is what was installed."""
+    run(["tar", "-xzf", sdist, "-C", folder])
+    tests = (folder / sdist.name.removesuffix(".tar.gz")).rename(folder / "sdist")
+    shutil.rmtree(tests / "src")
+    return tests
+
+
+def vendor_environment() -> dict[str, str]:
+    """Variables under which the vendor's library is found; empty where it can't be had and need not be."""
+    try:
+        return vendor.environment() if os.uname()[::4] == ("Linux", "x86_64") else {}
+    except vendor.Unavailable as why:
+        if os.environ.get("GOPHER_MCP_REQUIRE_NATIVE") == "0":
+            return {}
+        raise Failed(f"the vendor's library can't be had (GOPHER_MCP_REQUIRE_NATIVE=0 does without): {why}") from None
+
+
+def make(dist: Path, python: str, folder: Path) -> None:
+    """Fills `dist`, with `folder` for what is on the way. A line of output for each archive."""
+    run([sys.executable, "-m", "build", "--sdist", "--outdir", dist, ROOT])
+    (sdist,) = dist.glob("*.tar.gz")
+    print(f"   {sdist.name}: {sdist.stat().st_size:,} bytes", flush=True)
+    found = interpreters(python)
+    required(found)
+    own = next((version for version, path in found.items() if path == python), None)
+    if own is None:
+        raise Failed(f"{python} is no CPython that can build extension modules (headers, venv)")
+    library, tests = vendor_environment(), unpacked(sdist, folder)
+
+    def each(version: str) -> str:
+        here = folder / version
+        here.mkdir()
+        inside, wheel = build_wheel(found[version], sdist, dist, here)
+        said = "" if version == own else ", " + test(inside, wheel, tests, library)
+        shutil.rmtree(here)
+        return f"   {wheel.name}: {wheel.stat().st_size:,} bytes{said}"
+
+    with ThreadPoolExecutor(2) as pool:
+        for line in pool.map(each, [own, *(version for version in found if version != own)]):
+            print(line, flush=True)
+
+
 def main(dist: Path, python: str) -> int:
     shutil.rmtree(dist, ignore_errors=True)
     begin = time.monotonic()
     try:
-        run([sys.executable, "-m", "build", "--sdist", "--outdir", dist, ROOT])
-        (sdist,) = dist.glob("*.tar.gz")
-        found = interpreters(python)
-        required(found)
-        own = next((version for version, path in found.items() if path == python), None)
-        if own is None:
-            raise Failed(f"{python} is no CPython that can build extension modules (headers, venv)")
-        library = vendor.environment() if os.uname()[::4] == ("Linux", "x86_64") else {}
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            with tarfile.open(sdist) as opened:
-                opened.extractall(folder)
-            tests = (folder / sdist.name.removesuffix(".tar.gz")).rename(folder / "sdist")
-            shutil.rmtree(tests / "src")  # what is tested is what was installed
-
-            def each(version: str) -> str:
-                here = folder / version
-                here.mkdir()
-                inside, wheel = build_wheel(found[version], sdist, dist, here)
-                said = "" if version == own else ", " + test(inside, wheel, tests, library)
-                shutil.rmtree(here)
-                return f"   {wheel.name}: {wheel.stat().st_size:,} bytes{said}"
-
-            with ThreadPoolExecutor(2) as pool:
-                for line in pool.map(each, [own, *(version for version in found if version != own)]):
-                    print(line, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            make(dist, python, Path(folder))
     except Failed as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"   {sdist.name}: {sdist.stat().st_size:,} bytes; {time.monotonic() - begin:.0f} s in all", flush=True)
+    print(f"   {time.monotonic() - begin:.0f} s in all", flush=True)
     return 0
 
 
