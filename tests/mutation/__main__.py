@@ -79,7 +79,7 @@ def read(log: Path) -> list[dict[str, Any]]:
 
 def tried(mutant: Mutant, reached: Reached, log: Path) -> None:
     tests = reached.tests_for(mutant.path, mutant.line)
-    verdict = verdict_on(mutant, tests, 30 + 5 * sum(reached.seconds[test] for test in tests))
+    verdict = verdict_on(mutant, tests, min(200, 30 + 5 * sum(reached.seconds[test] for test in tests)))
     told = {"name": mutant.name, "was": mutant.was, "now": mutant.now, "tests": len(tests), "verdict": verdict}
     with log.open("a") as file:
         file.write(json.dumps(told) + "\n")
