@@ -34,7 +34,7 @@ AREAS = {
     "store": Area(
         tuple(f"store/{name}.py" for name in ("core", "responses", "memory", "model", "payload", "approvals", "acting",
                                               "rows", "audit", "sealing", "outcome")),
-        ("store_responses", "store_suite", "store_audit", "store_handler", "store_sqlite"),
+        ("store_responses", "store_edges", "store_suite", "store_audit", "store_handler", "store_sqlite"),
     ),
     "gate": Area(
         ("gateway/rules.py", "gateway/approvals.py", "gateway/held.py"),
