@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import changes
+from tests.fuzz import changes, running
+from tests.fuzz.__main__ import main
 from tests.fuzz.running import C_TARGETS, HERE, ROOT
 from tests.fuzz.targets import PYTHON_TARGETS
 from tests.fuzz.worker import mutator_of, plain
@@ -94,3 +95,47 @@ def test_every_seed_is_an_input_that_the_target_reads(name: str) -> None:
         assert len(data) <= target.LARGEST, path
         assert target.WORDS == () or data.startswith(b"{"), path
         assert len({mutate(data, target.LARGEST, seed) for seed in range(20)}) > 10, path
+
+
+FOUND = """
+import sys
+prefix = next(word.split("=", 1)[1] for word in sys.argv if word.startswith("-artifact_prefix="))
+if "{name}" == "forms":
+    open(prefix + "crash-1", "wb").close()
+print("stat::number_of_executed_units: 1234")
+sys.exit({code})
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "exit_code", "said"),
+    [
+        ("store", 0, 0, "store      5 s, 1,234 executions\n"),
+        ("store", 3, 1, "store      5 s, 1,234 executions, FAILED (log: "),
+        ("forms", 77, 1, "forms      5 s, 1,234 executions, FOUND: "),
+    ],
+)
+def test_what_a_run_says_and_ends_with(
+    name: str,
+    code: int,
+    exit_code: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script = FOUND.format(name=name, code=code)
+    monkeypatch.setattr(running, "BUILD", tmp_path)
+    monkeypatch.setattr(running, "command_of", lambda name, folder: [sys.executable, "-c", script])
+    monkeypatch.setattr(sys, "argv", ["fuzz", "--seconds", "5", name])
+    assert main() == exit_code
+    assert said in capsys.readouterr().out
+
+
+def test_without_clang_the_targets_in_c_are_not_passed_over_in_silence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "argv", ["fuzz", "registry"])
+    assert main() == 2
+    assert "apt-get install clang" in capsys.readouterr().err
