@@ -48,11 +48,12 @@ class Reached:
         self.seconds: dict[str, float] = {}
 
     def tests_for(self, path: Path, line: int) -> list[str]:
-        """The quickest first. A line that runs at import only is every test's that comes to its module."""
+        """The quickest first. A line that runs at import only is every test's that comes to its module, and one of a
+        module to which nobody comes later (constants) is every test's."""
         lines = self.lines.get(str(path), {})
         found = {test for test in lines.get(line, ()) if test}
         if not found and line in lines:
-            found = {test for tests in lines.values() for test in tests if test}
+            found = {test for tests in lines.values() for test in tests if test} or set(self.seconds)
         return sorted(found, key=lambda test: self.seconds.get(test, 0.0))
 
 
