@@ -4,6 +4,7 @@
 # make conformance    the public MCP conformance suite: client scenarios, and server scenarios through the gateway
 # make fuzz     every fuzz target for FUZZ_SECONDS (60), or FUZZ_TARGETS="forms store" only; needs clang
 # make mutation how many small changes of the source the tests notice
+# make docs     the documents as a site, in build/docs    make docs-links    are links to other machines good
 # make clean    removes what these made
 #
 # Needs python3 (3.10+) with venv, its headers and a C compiler; says what is missing. All else goes into .venv by pip.
@@ -14,7 +15,7 @@ VENV ?= .venv
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help system build test test-long demo bench conformance lint fuzz mutation dist clean
+.PHONY: help system build test test-long demo bench conformance lint fuzz mutation dist clean docs docs-links
 
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --disable-pip-version-check -qq
@@ -89,6 +90,17 @@ mutation: build
 	@$(pip) install 'coverage>=7.6'
 	@echo "== mutation testing"
 	@$(bin)/python -m tests.mutation $(MUTATION_ARGS)
+
+# Its requirements are installed when they are missing, and are no part of the tests' environment otherwise.
+docs: build
+	@echo "== docs"
+	@$(bin)/python tests/support/requirements.py docs > $(VENV)/docs.txt && $(pip) install -r $(VENV)/docs.txt
+	@cd docs && $(CURDIR)/$(bin)/python -m sphinx -q -W --keep-going -E -j auto -b html . ../build/docs
+	@echo "build/docs/index.html"
+
+# What leads to other machines; no part of any test.
+docs-links: docs
+	@cd docs && $(CURDIR)/$(bin)/python -m sphinx -q -b linkcheck . ../build/docs-links
 
 dist: $(VENV)/.ready
 	@echo "== sdist, and a wheel for each Python here"
