@@ -11,6 +11,7 @@ from gopher_mcp_python.store.core import Store
 from gopher_mcp_python.store.errors import StoreError
 from gopher_mcp_python.store.keys import KeyRing
 from gopher_mcp_python.store.memory import MemoryBackend
+from gopher_mcp_python.store.payload import json_text
 from gopher_mcp_python.store.responses import response_schema, validate_response
 
 
@@ -89,3 +90,13 @@ def test_a_question_keeps_its_parts_out_of_its_repr() -> None:
     new = model.single_choice("s3cret", ["s3cret"])
     with made() as store:
         assert "s3cret" not in repr(new) + repr(store.create("ada", new))
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(10**401, "a number of more than 400 digits"), (float("nan"), "a number that JSON does not have"),
+     ({1}, "something that JSON does not have .a set.")],
+)  # fmt: skip
+def test_what_can_not_be_stored_is_named(value: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=f"the answer holds {told}"):
+        json_text([value], "the answer", 1_000_000)
