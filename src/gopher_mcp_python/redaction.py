@@ -123,7 +123,8 @@ def log_failure(log: Logger, what: str, error: BaseException) -> None:
 
 def _without_pairs(text: str) -> str:
     """Also what stands in another's value is found: `error: access_token=...`, `{"message": "bad token=..."}`."""
-    shown, done, at = [], 0, 0
+    shown: list[str] = []
+    done = at = 0
     while found := _NAME.search(text, at):
         at = found.end()
         value = _VALUE.match(text, at) if _may_be_secret(text, found) else None
