@@ -5,6 +5,7 @@
 # make fuzz     every fuzz target for FUZZ_SECONDS (60), or FUZZ_TARGETS="forms store" only; needs clang
 # make mutation how many small changes of the source the tests notice
 # make docs     the documents as a site, in build/docs    make docs-links    are links to other machines good
+# make platforms    the suite in a Debian 13 (root, debootstrap)    make freethreaded    builds Python 3.14 and 3.14t
 # make clean    removes what these made
 #
 # Needs python3 (3.10+) with venv, its headers and a C compiler; says what is missing. All else goes into .venv by pip.
@@ -15,7 +16,7 @@ VENV ?= .venv
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help system build test test-long demo bench conformance lint fuzz mutation dist clean docs docs-links
+.PHONY: help system build test test-long demo bench conformance lint fuzz mutation dist platforms freethreaded clean docs docs-links
 
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --disable-pip-version-check -qq
@@ -107,6 +108,12 @@ dist: $(VENV)/.ready
 	@export PATH="$(abspath $(bin)):$$PATH" PYTHONPATH="$(CURDIR)/src" $(epoch) && \
 		$(bin)/python -m tests.support.wheels dist "$(PYTHON)"
 	@tests/support/outside.sh "$(PYTHON)" dist $(bin)/mypy $(PYTEST_ARGS)
+
+platforms:
+	@tests/support/distributions/debian13.sh build/debian13 $(PYTEST_ARGS)
+
+freethreaded:
+	@tests/support/distributions/python314.sh build/python3.14
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/gopher_mcp_python/ffi/*.so
