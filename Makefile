@@ -1,7 +1,11 @@
 # make test     what every change must pass        make test-long   everything, with the long stress tests
 # make demo     the main job in one command        make bench       figures against the published package
-# make lint     ruff, mypy --strict                make dist        sdist and wheel, tested outside the source tree
+# make lint     ruff, mypy --strict                make dist        sdist and wheels, tested outside the source tree
 # make conformance    the public MCP conformance suite: client scenarios, and server scenarios through the gateway
+# make fuzz     every fuzz target for FUZZ_SECONDS (60), or FUZZ_TARGETS="forms store" only; needs clang
+# make mutation how many small changes of the source the tests notice
+# make docs     the documents as a site, in build/docs    make docs-links    are links to other machines good
+# make platforms    the suite in a Debian 13 (root, debootstrap)    make freethreaded    builds Python 3.14 and 3.14t
 # make clean    removes what these made
 #
 # Needs python3 (3.10+) with venv, its headers and a C compiler; says what is missing. All else goes into .venv by pip.
@@ -12,7 +16,7 @@ VENV ?= .venv
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help system build test test-long demo bench conformance lint dist clean
+.PHONY: help system build test test-long demo bench conformance lint fuzz mutation dist platforms freethreaded clean docs docs-links
 
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip --disable-pip-version-check -qq
@@ -24,6 +28,9 @@ run_tests = GOPHER_MCP_REQUIRE_NATIVE=$${GOPHER_MCP_REQUIRE_NATIVE:-$(native)} \
 	$(bin)/python -m pytest -n $(JOBS) --dist loadfile
 # A run of its own: pytest-qt changes what every test of a run sees (sys.excepthook).
 run_qt_tests = QT_QPA_PLATFORM=offscreen $(bin)/python -m pytest -n $(JOBS) --dist loadfile -p pytestqt.plugin -q tests/qt
+
+# Archives of one commit are the same bytes wherever they are built.
+epoch = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 
 help:
 	@sed -n -e 's/^# \{0,1\}//p' -e '/^PYTHON/q' Makefile
@@ -72,11 +79,41 @@ lint: build
 	@$(bin)/ruff check .
 	@$(bin)/mypy
 
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
+fuzz: build
+	@$(pip) install 'atheris>=3' || echo "== atheris has no wheel for this Python"
+	@echo "== fuzzing"
+	@$(bin)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+MUTATION_ARGS ?=
+mutation: build
+	@$(pip) install 'coverage>=7.6'
+	@echo "== mutation testing"
+	@$(bin)/python -m tests.mutation $(MUTATION_ARGS)
+
+# Its requirements are installed when they are missing, and are no part of the tests' environment otherwise.
+docs: build
+	@echo "== docs"
+	@$(bin)/python tests/support/requirements.py docs > $(VENV)/docs.txt && $(pip) install -r $(VENV)/docs.txt
+	@cd docs && $(CURDIR)/$(bin)/python -m sphinx -q -W --keep-going -E -j auto -b html . ../build/docs
+	@echo "build/docs/index.html"
+
+# What leads to other machines; no part of any test.
+docs-links: docs
+	@cd docs && $(CURDIR)/$(bin)/python -m sphinx -q -b linkcheck . ../build/docs-links
+
 dist: $(VENV)/.ready
-	@echo "== sdist and wheel"
-	@rm -rf dist && $(bin)/python -m build --outdir dist . > build-dist.log 2>&1 || { tail -50 build-dist.log; exit 1; }
-	@rm -f build-dist.log && ls -l dist
-	@tests/support/outside.sh "$(PYTHON)" dist $(PYTEST_ARGS)
+	@echo "== sdist, and a wheel for each Python here"
+	@export PATH="$(abspath $(bin)):$$PATH" PYTHONPATH="$(CURDIR)/src" $(epoch) && \
+		$(bin)/python -m tests.support.wheels dist "$(PYTHON)"
+	@tests/support/outside.sh "$(PYTHON)" dist $(bin)/mypy $(PYTEST_ARGS)
+
+platforms:
+	@tests/support/distributions/debian13.sh build/debian13 $(PYTEST_ARGS)
+
+freethreaded:
+	@tests/support/distributions/python314.sh build/python3.14
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/gopher_mcp_python/ffi/*.so

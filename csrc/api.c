@@ -8,6 +8,7 @@
 #endif
 
 #define REQUIRED true
+#undef OPTIONAL /* Windows' headers have one of their own */
 #define OPTIONAL false
 static const gb_symbol symbols[] = {
 #define X(field, symbol, since, need, type) {symbol, since, need},
@@ -45,8 +46,12 @@ static void *loader_open(const char *path, bool global, char *error, size_t size
         say(error, size, "the path is not valid UTF-8 or too long");
         return NULL;
     }
+    /* Its own folder, os.add_dll_directory()'s and the system's; then, as it always was, those in PATH. */
     bool absolute = strchr(path, '\\') || strchr(path, '/');
-    HMODULE module = LoadLibraryExW(wide, NULL, absolute ? LOAD_WITH_ALTERED_SEARCH_PATH : 0);
+    DWORD usual = LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | (absolute ? LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR : 0);
+    HMODULE module = LoadLibraryExW(wide, NULL, usual);
+    if (!module && (GetLastError() == ERROR_MOD_NOT_FOUND || GetLastError() == ERROR_INVALID_PARAMETER))
+        module = LoadLibraryExW(wide, NULL, absolute ? LOAD_WITH_ALTERED_SEARCH_PATH : 0);
     if (!module && error && size) {
         DWORD code = GetLastError();
         DWORD written = FormatMessageA(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, NULL, code, 0, error,

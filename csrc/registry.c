@@ -12,9 +12,11 @@
  */
 #include "internal.h"
 
+#ifndef CHUNK_BITS /* fuzzing has fewer and smaller ones, so that it comes to their ends */
 #define CHUNK_BITS 17
-#define CHUNK_SLOTS (UINT32_C(1) << CHUNK_BITS) /* 2 MB of hot halves: one huge page */
 #define CHUNK_COUNT 1024
+#endif
+#define CHUNK_SLOTS (UINT32_C(1) << CHUNK_BITS) /* 2 MB of hot halves: one huge page */
 #define SLOT_LIMIT (CHUNK_SLOTS * CHUNK_COUNT)
 /* A small process never pays for a huge page: the first chunk becomes one when this many slots are in use. */
 #define FIRST_HUGE_AT 4096

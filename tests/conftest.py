@@ -22,7 +22,7 @@ from tests.support.variants import Variant
 # The product must behave as on a machine without any of its variables set; tests set what they need.
 for _name in ("GOPHER_MCP_ENGINE", "GOPHER_MCP_PYTHON_LIBRARY_PATH", "GOPHER_ORCH_LIBRARY_PATH", "GOPHER_ACCESS_TOKEN",
               "GOPHER_MCP_OPENSSL11_PATH", "GOPHER_MCP_LOG_LEVEL", "DEBUG", "BROWSER", "DISPLAY",
-              "WAYLAND_DISPLAY"):  # fmt: skip
+              "WAYLAND_DISPLAY", "GOPHER_MCP_DEBUG", "NO_COLOR", "FORCE_COLOR"):  # fmt: skip
     os.environ.pop(_name, None)
 
 

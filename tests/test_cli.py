@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -96,20 +98,47 @@ def test_only_the_direct_provider_does_without_a_model(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("error", "first", "remedy"),
     [
-        (TimeoutError("the run took longer"), "gopher-mcp: the run took longer", "--timeout"),
-        (ApiKeyError("the key was refused"), "gopher-mcp: the key was refused", "OPENAI_API_KEY"),
-        (ApiKeyError("set the environment variable X"), "gopher-mcp: set the environment variable X", None),
-        (ConnectionError("no answer"), "gopher-mcp: no answer", "--token-env"),
-        (AgentError("no such provider"), "gopher-mcp: no such provider", None),
-        (AgentError("missing; pip install x"), "gopher-mcp: missing; pip install x", None),
-        (ValueError("access_token holds a line break"), "gopher-mcp: access_token holds a line break", None),
+        (TimeoutError("the run took longer"), "the run took longer", "--timeout"),
+        (ApiKeyError("the key was refused."), "the key was refused", "OPENAI_API_KEY"),
+        (ApiKeyError("set the environment variable X"), "set the environment variable X", None),
+        (ConnectionError("it answered with HTTP status 401"), "it answered with HTTP status 401", "--token-env"),
+        (ConnectionError("no answer"), "no answer", "gopher-mcp run --debug"),
+        (TimeoutError("connecting to x took too long"), "connecting to x took too long", "an MCP server answers"),
+        (ConnectionError("no answer. Is the server running?"), "no answer. Is the server running?", None),
+        (AgentError("no such provider"), "no such provider", "gopher-mcp run --debug"),
+        (AgentError("missing; pip install x"), "missing; pip install x", None),
+        (ValueError("access_token holds a line break"), "access_token holds a line break", "gopher-mcp run --help"),
+        (PermissionError(errno.EACCES, "Permission denied", "a.db"), "a.db: Permission denied", "this user may read"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device", "make room"),
+        (UsageError("there is no such thing"), "there is no such thing", "gopher-mcp run --help"),
     ],
 )
 def test_expected_failures_are_told_with_their_remedy(error: Exception, first: str, remedy: str | None) -> None:
-    lines = explain(error)
-    assert lines is not None and lines[0] == first
-    assert (remedy is None) == (len(lines) == 1)
-    assert remedy is None or remedy in lines[1]
+    told, mark, advice = str(explain(error, "run")).partition(" - next: ")
+    assert told == f"gopher-mcp run: {first}"
+    assert (remedy is None) == (mark == "")
+    assert remedy is None or remedy in advice
+
+
+def test_a_message_of_many_lines_becomes_its_first_and_its_advice() -> None:
+    places = "\n".join(f"  - /opt/{number}: no such file" for number in range(30))
+    text = f"No usable libgopher-orch was found. Places tried:\n{places}\nNext: pip install something"
+    assert explain(AgentError(text), "run") == (
+        "gopher-mcp run: No usable libgopher-orch was found - next: pip install something"
+    )
+
+
+def test_what_cannot_be_loaded_has_such_a_message(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    nothing = {"GOPHER_MCP_PYTHON_LIBRARY_PATH": str(tmp_path / "none.so"), "OPENAI_API_KEY": "unused"}
+    words = ("run", URL, "query", "--engine", "native", "--provider", "OpenAIProvider", "--model", "m")
+    ended = command(*words, env=nothing)
+    assert ended.code == 1 and ended.err.count("\n") == 1
+    assert " - next: unset GOPHER_MCP_PYTHON_LIBRARY_PATH" in ended.err
+
+
+def test_a_servers_text_stays_on_the_line_and_drives_no_terminal() -> None:
+    told = explain(AgentError("it said \x1b[2J\ngopher-mcp: all is well\u202e"))
+    assert told is not None and "\n" not in told and "\x1b" not in told and "\u202e" not in told
 
 
 def test_a_failure_of_our_own_keeps_its_traceback() -> None:
@@ -129,14 +158,14 @@ def test_a_failure_of_our_own_keeps_its_traceback() -> None:
         (("run", URL, "query", "--provider", "OpenAIProvider"), "--model"),
     ],
 )
-def test_a_wrong_command_line_is_two_lines_and_code_2(
+def test_a_wrong_command_line_is_one_line_and_code_2(
     arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GOPHER_API_KEY", "GOPHER_MCP_MODEL", "GOPHER_MCP_PROVIDER"):
         monkeypatch.delenv(name, raising=False)
     assert main(arguments) == 2
     err = capsys.readouterr().err
-    assert words in err and err.count("\n") == 2 and "--help" in err
+    assert words in err and err.count("\n") == 1 and " - next: gopher-mcp run --help" in err
 
 
 @pytest.mark.parametrize("arguments", [(), ("walk",), ("run",), ("run", URL, "q", "--engine", "steam")])
@@ -180,7 +209,7 @@ def test_the_help_needs_nothing_heavy() -> None:
 def test_a_server_that_is_not_there_is_one_message_and_code_1() -> None:
     ended = command("run", URL, "plain", "--engine", "embedded", "--quiet")
     assert ended.code == 1 and ended.out == ""
-    assert ended.err.startswith("gopher-mcp: ") and "Traceback" not in ended.err
+    assert ended.err.startswith("gopher-mcp run: ") and ended.err.count("\n") == 1
     assert "Is the server running" in ended.err
 
 

@@ -119,7 +119,7 @@ def test_what_is_not_there_is_said_with_what_is(limited_keyring: LimitedKeyring,
         ((), "name the servers' URLs, or say --all"),
         ((SERVER, "--all"), "either URLs or --all"),
         (("mcp.example.test",), "'mcp.example.test' is not an http or https URL"),
-        ((SERVER, "--token-store", "memory"), "invalid choice: 'memory'"),
+        ((SERVER, "--token-store", "memory"), "there is no 'memory'"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_deletes_nothing(
@@ -149,7 +149,7 @@ def test_one_store_that_fails_keeps_nobody_from_the_other(limited_keyring: Limit
     code, out, err = logout("--all")
     assert code == 1 and keys(KeyringTokenStore()) == []
     assert f"signed out of {SERVER}" in out
-    assert err.startswith(f"gopher-mcp: the token file {store.path} is damaged: ") and err.count("\n") == 1
+    assert err.startswith(f"gopher-mcp logout: the token file {store.path} is damaged: ") and err.count("\n") == 1
 
 
 def test_without_a_keyring_the_file_is_all_there_is(limited_keyring: LimitedKeyring, logout: Logout) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,64 @@ def test_the_versions_in_the_documents_are_those_of_the_code() -> None:
         assert compat.ELICITATION_SINCE in text and compat.RETRY_FIX_SINCE in text, name
     for name in ("README.md", "CHANGELOG.md"):
         assert f"hecked against {compat.HEADER_VERSION}" in (ROOT / name).read_text(encoding="utf-8")
+
+
+# ---- the site ------------------------------------------------------------------------------------------------------
+
+# What other modules raise on purpose for their own callers: each is caught inside the package, or never leaves it.
+_INTERNAL = {
+    "BadLibrary", "Broken", "Damaged", "HandlerInterrupted", "InputLost", "InvalidElicitation", "Lost", "NotBegun",
+    "NothingOffered", "PatternError", "PatternTimeout", "Problem", "PropertyUnknownHere", "RefreshRefused", "Refused",
+    "TooDeep", "TooMany", "TooMuch", "TooNew", "Unavailable", "Unreachable", "Unsuitable", "UsageError", "WrongKey",
+}  # fmt: skip
+_RAISED = re.compile(r"^class ([A-Z]\w*)\(\w*(?:Error|Exception|Warning|Unavailable)\b", re.MULTILINE)
+
+
+def _text(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def test_the_reference_has_every_public_name() -> None:
+    listed = set(re.findall(r"^\.\. auto\w+:: (\S+)$", _text("reference.md"), re.MULTILINE))
+    packages = re.findall(r"^## (\S+)$", _text("reference.md"), re.MULTILINE)
+    sources = ROOT / "src"
+    for path in sources.rglob("__init__.py"):
+        exported = re.search(r"^__all__ = (\[.*?\])$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        package = ".".join(path.parent.relative_to(sources).parts)
+        if exported and package in packages:
+            elsewhere = set(re.findall(r"^- `(\w+)` is that of", _text("reference.md"), re.MULTILINE))
+            missing = {name for name in ast.literal_eval(exported[1]) if f"{package}.{name}" not in listed} - elsewhere
+            assert not missing, f"{package}: not in the reference: {sorted(missing)}"
+    assert len(packages) >= 9 and len(listed) >= 100
+
+
+def test_every_error_that_people_meet_is_in_the_catalogue() -> None:
+    raised = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        for name in _RAISED.findall(path.read_text(encoding="utf-8"))
+    }
+    described = set(re.findall(r"^\| `(\w+)` \|", _text("errors.md"), re.MULTILINE))
+    assert raised - _INTERNAL == described
+
+
+def test_every_cell_of_the_protocol_table_names_a_test() -> None:
+    cells = re.findall(r"`([\w/]+\.py)::(\w+)`", _text("protocol.md"))
+    assert len(cells) >= 30
+    for file, test in cells:
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"{file} has no {test}"
+
+
+def test_every_page_is_in_the_contents() -> None:
+    entries = re.findall(r"^([a-z-]+)$", _text("index.md"), re.MULTILINE)
+    assert sorted(entries) == sorted(path.stem for path in (ROOT / "docs").glob("*.md") if path.stem != "index")
+
+
+def test_the_program_of_the_first_page_asks_for_the_sign_in(tmp_path: Path) -> None:
+    from gopher_mcp_python.demo.child import DemoServer
+
+    program = tmp_path / "first.py"
+    program.write_text(next(text for kind, _, text in _FENCE.findall(_text("index.md")) if kind == "python"))
+    with DemoServer() as server:
+        ended = children.run([sys.executable, str(program), server.url], env={"GOPHER_MCP_ENGINE": "embedded"})
+    assert "/provider/authorize?" in ended.err and "Traceback" not in ended.err

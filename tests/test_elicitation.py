@@ -209,6 +209,26 @@ def test_content_is_a_mapping_and_stays_out_of_the_repr(canary: Any) -> None:
         GopherAgentElicitationResponse("accept", ["x"])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("finished", [5, "wait", False])
+def test_finished_is_a_function_or_nothing(finished: Any) -> None:
+    with pytest.raises(ValueError, match="finished must be a function"):
+        GopherAgentElicitationResponse("accept", finished=finished)
+    wait = lambda: True  # noqa: E731
+    assert GopherAgentElicitationResponse("accept", finished=wait).finished is wait
+    assert GopherAgentElicitationResponse("accept", finished=None).finished is None
+
+
+@pytest.mark.parametrize(
+    ("action", "told"),
+    [(None, "None"), (7, "7"), (2.5, "2.5"), (True, "True"), (["secret"], "a list"), ({"k": "secret"}, "a dict"),
+     ("x" * 40, "x" * 40), ("x" * 41, "x" * 40 + "...")],
+)  # fmt: skip
+def test_a_wrong_action_is_told_in_short(action: Any, told: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        GopherAgentElicitationResponse(action)
+    assert str(raised.value) == f"unsupported MCP elicitation action: {told}"
+
+
 # ---- requests -------------------------------------------------------------------------------------------------------
 
 

@@ -141,4 +141,28 @@ def test_the_same_page_asked_meanwhile_waits_for_the_first_answer() -> None:
         assert asking.wait(10)
         assert person.put(second) == [ACCEPT]
         helper.join(10)
+        assert person.asked == 1 and first.given == [ACCEPT]
+        person.before = lambda: None
+        person.put(Asked("third"))
+    assert person.asked == 2, "the one visit stood for two questions already"
+
+
+def test_who_waits_for_the_first_answer_goes_when_nobody_wants_it_any_more() -> None:
+    person, first, second = Person("accept"), Asked("stream", outside=True), Asked("call")
+    asking, over = threading.Event(), threading.Event()
+
+    def before() -> None:
+        asking.set()
+        assert over.wait(10)
+
+    person.before = before
+    second.is_open = lambda: False  # type: ignore[method-assign]
+    with person.elicitor.during_run():
+        helper = threading.Thread(target=person.put, args=(first,))
+        helper.start()
+        assert asking.wait(10)
+        assert person.put(second) == [CANCEL], "while the first is still being asked"
+        assert first.given == []
+        over.set()
+        helper.join(10)
     assert person.asked == 1 and first.given == [ACCEPT]

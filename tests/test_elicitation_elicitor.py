@@ -332,6 +332,40 @@ def test_a_completion_notice_before_the_page_was_shown_ends_nothing(terminal: An
     assert (made._finished, made._prompted) == (set(), [])
 
 
+def test_a_completion_notice_while_the_page_is_shown_ends_its_prompt() -> None:
+    made, seen = elicitor(), []
+
+    class Asking:
+        def ask(self, request: Any, watch: Any) -> tuple[GopherAgentElicitationResponse, bool]:
+            made.completed("id-1")
+            watch.on_shown()
+            seen.append(watch.is_finished())
+            made.completed("id-2")
+            seen.append(watch.is_finished())
+            made.completed("id-1")
+            seen.append(watch.is_finished())
+            return GopherAgentElicitationResponse("accept"), False
+
+    made._person = Asking()  # type: ignore[assignment]
+    asked = Asked("id-1")
+    made.answer(asked)
+    assert seen == [False, False, True]
+    assert asked.answers == [(ACCEPT, None)]
+
+
+@pytest.mark.parametrize(
+    ("held", "finished", "code"),
+    [(True, False, CANCEL), (True, True, ACCEPT), (True, None, ACCEPT), (False, False, ACCEPT)],
+)
+def test_a_page_that_is_to_be_finished_first_is_cancelled_when_it_was_not(
+    held: bool, finished: bool | None, code: int
+) -> None:
+    asked = Asked()
+    asked.held = held  # type: ignore[attr-defined]
+    elicitor(lambda request: GopherAgentElicitationResponse("accept", finished=lambda: finished)).answer(asked)
+    assert asked.answers == [(code, None)]
+
+
 def test_what_is_no_exception_is_a_failure_too() -> None:
     for kind in (asyncio.CancelledError, GeneratorExit):
 
@@ -426,6 +460,22 @@ def test_a_helper_sees_the_callers_context_and_keeps_interrupts() -> None:
     assert asked.answers == [(CANCEL, None)]
     with pytest.raises(KeyboardInterrupt):
         made.raise_interrupt()
+
+
+def test_an_interrupt_of_a_helper_that_asks_for_ourselves_reaches_the_caller() -> None:
+    def interrupted(request: Any) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask_now(elicitor(interrupted, timeout_ms=5000), Asked().request, lambda: True)
+
+
+@pytest.mark.parametrize("handler", [None, lambda request: "decline"])
+def test_one_request_without_an_engine_is_answered_by_the_same_rules(handler: Any) -> None:
+    """What the native engine calls where a handler is not one for the fast path."""
+    made = elicitor(handler)
+    assert made.inline_answer(Asked(url="javascript:x").request) == DECLINE
+    assert handler is None or made.inline_answer(Asked().request) == DECLINE
 
 
 def test_asking_for_ourselves_has_the_same_limit() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gopher_mcp_python.forms import read_form
 from gopher_mcp_python.forms.formats import FORMATS, check_format
 from tests.support.judge import Judge
 
@@ -148,3 +149,11 @@ def test_what_is_taken_here_ajv_takes_too(ajv: Judge, name: str) -> None:
         assert [value for value, fine in zip(taken, _ajv_takes(ajv, name, taken), strict=True) if not fine] == []
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"), [("１２３", 123), ("－９", -9), ("＋０", 0), ("２．０", 2), ("−４５", -45), ("６７８", 678)]
+)
+def test_digits_of_a_wide_keyboard_are_digits(typed: str, value: int) -> None:
+    (field,) = read_form({"type": "object", "properties": {"a": {"type": "integer"}}}).fields
+    assert field.parse(typed) == value

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import validators
 
+from gopher_mcp_python.forms import FormSchemaError
 from gopher_mcp_python.forms.judging import Run, TooDeep, TooMuch
 from gopher_mcp_python.forms.vetting import Vetted
 
@@ -43,6 +44,22 @@ UNASKED = {
     2020: {"dependencies", "additionalItems"},
     **{version: {"prefixItems"} for version in (4, 6, 7)},
 }
+
+
+@pytest.mark.parametrize(("version", "fits"), [(2019, False), (2020, True)])
+def test_items_stand_for_the_rest_of_a_list_where_there_are_prefix_items(version: int, fits: bool) -> None:
+    schema = {"prefixItems": [{"const": 1}], "items": {"const": "a"}}
+    run = Run(Vetted(schema), version)
+    assert run.fits(schema, [1, "a"], None) is fits
+    assert run.fits(schema, ["a", "a"], None) is not fits
+    assert run.fits(schema, [1, 1], None) is False
+
+
+@pytest.mark.parametrize("source", ["a" * 2_001, ["a"], 7])
+def test_a_pattern_deep_inside_is_a_text_of_so_many_characters(source: Any) -> None:
+    Vetted({"not": {"not": {"pattern": "a" * 2_000}}})
+    with pytest.raises(FormSchemaError, match="the form has a pattern that is no text of at most 2000 characters"):
+        Vetted({"not": {"not": {"pattern": source}}})
 
 
 def some_schema(chance: random.Random, depth: int, version: int) -> Any:

@@ -72,6 +72,10 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("^(?:a|ab)(?:c|bcd)(?:d*)$", ["abcd", "abbcd"], ["abbccd"]),
     ("^\\/\\.\\*\\+\\?\\(\\)\\[\\]\\{\\}\\^\\$\\|\\\\$", ["/.*+?()[]{}^$|\\"], ["/"]),
     ("^(a{1000}){1000}$", [], ["a" * 1000]),
+    ("^\\f\\n\\r\\t\\v$", ["\f\n\r\t\v"], ["\f\n\r\t\f", "\v\n\r\t\v"]),
+    ("^\\ud83d\\u0041$", ["\ud83dA"], ["A", "\ud83d", "😀"]),
+    ("^\\ud83d\\ue000$", ["\ud83d\ue000"], ["\ue000", "😀"]),
+    ("^.{2}$", ["\u2027\u202a", "\x0b\x0c"], ["\u2028\u202a", "\u2027\u2029"]),
 ]
 # No patterns with the u flag, but without it: what Annex B makes of them.
 WITHOUT_THE_FLAG: list[tuple[str, list[str], list[str]]] = [

@@ -706,3 +706,11 @@ def test_reading_does_not_touch_the_schema() -> None:
 
 def test_a_form_is_the_published_type() -> None:
     assert isinstance(read_form({}), Form)
+
+
+@pytest.mark.parametrize(
+    "branch", [{"const": ["x"], "type": "integer"}, {"allOf": [{"const": ["x"]}, {"type": "integer"}]}]
+)
+def test_an_option_that_is_a_list_is_refused_whatever_its_branch_says_beside_it(branch: dict[str, Any]) -> None:
+    with pytest.raises(FormSchemaError, match='the field "a" offers a list to choose'):
+        read_form({"type": "object", "properties": {"a": {"oneOf": [branch, {"const": "y"}]}}})

@@ -58,6 +58,10 @@ def test_the_strictest_wins() -> None:
     assert judged(Rules(allow=("other:*",)), "kills") == "hold"
     assert judged(Rules(allow=("hub:KILLS",)), "kills") == "hold"  # exactly
     assert judged(Rules(hold=("hub:safe",)), "safe") == "hold"
+    rules = [Rule("hub:safe", {"x": ".*"}, verdict) for verdict in ("allow", "hold", "deny")]  # type: ignore[arg-type]
+    for ordered in (rules, rules[::-1]):
+        assert judged(Rules(rules=ordered), "safe", {"x": ""}) == "deny"
+        assert judged(Rules(rules=[one for one in ordered if one.then != "deny"]), "safe", {"x": ""}) == "hold"
 
 
 @pytest.mark.parametrize(
@@ -134,6 +138,7 @@ def test_a_chain_of_tools_that_run_each_other_ends() -> None:
     for _ in range(3):
         arguments = {"name": "run", "args": arguments}
     assert judged(Rules(rules=(rule,)), "run", arguments) == "allow"
+    assert judged(Rules(rules=(rule,)), "run", {"name": "run", "args": arguments}) == "hold"
     for _ in range(50):
         arguments = {"name": "run", "args": arguments}
     assert judged(Rules(rules=(rule,)), "run", arguments) == "hold"
@@ -166,6 +171,15 @@ def test_rules_that_can_not_be_meant_are_refused(told: str, tmp_path: Path) -> N
     file = tmp_path / "rules.json"
     file.write_text(told)
     with pytest.raises(ValueError):
+        Rules.read(file)
+
+
+@pytest.mark.parametrize("rule", [{"tool": 3, "calls": "n"}, {"tool": "a:b", "when": [], "then": "hold"},
+                                  {"tool": "a:b", "when": {"x": 1}, "then": "hold"}])  # fmt: skip
+def test_a_rule_of_other_things_than_texts_is_refused_in_words(rule: Any, tmp_path: Path) -> None:
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"rules": [rule]}))
+    with pytest.raises(ValueError, match="a rule's tool is a text and its when an object of texts"):
         Rules.read(file)
 
 

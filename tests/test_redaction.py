@@ -84,6 +84,17 @@ def test_headers_keep_their_names_only(canary: Any) -> None:
         "Authorization: Token {secret}",
         "the code: 4/0A{secret}",
         "AIza{secret}00000000000000000000",
+        "error: access_token={secret}",
+        "code: access_token={secret}",
+        "bad token: client_secret: {secret}",
+        'code= "client_secret": "{secret}"',
+        "state:password={secret}",
+        "message=client_secret={secret}",
+        '{{"message": "it failed with access_token={secret}"}}',
+        "note: 'see password: {secret}'",
+        '{{"refresh_token": "{secret}',
+        "password: '{secret} and more",
+        '"{{\\"access_token\\": \\"{secret}',
     ],
 )
 def test_free_text(template: str, canary: Any) -> None:
@@ -94,7 +105,25 @@ def test_free_text(template: str, canary: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["a", "a-", "http://", "eyJ-", "sk-", "Bearer ", 'a="', 'ab:\\"', "cookie" + " " * 1000, "ab:\n"]
+    "unit",
+    [
+        "a",
+        "a-",
+        "http://",
+        "eyJ-",
+        "sk-",
+        "Bearer ",
+        'a="',
+        'ab:\\"',
+        "cookie" + " " * 1000,
+        "ab:\n",
+        "code:",
+        "code: ",
+        "token=\\'",
+        'token:"\\',
+        "code:'",
+        "code: a://",
+    ],
 )
 def test_time_grows_with_the_length_of_a_text_and_not_with_its_square(unit: str) -> None:
     began = time.process_time()

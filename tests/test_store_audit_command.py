@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gopher_mcp_python.cli import main
-from gopher_mcp_python.store import KeyRing, SqliteBackend, Store
+from gopher_mcp_python.store import KeyRing, SqliteBackend, Store, chores
 from tests.support.store_suite import confirm
 
 
@@ -36,6 +36,17 @@ def test_a_whole_audit_is_said_to_be_whole(spec: str, tmp_path: Path, capsys: py
     assert code == 0 and text.endswith("the anchor remembers record 3 now\n")
     code, text = run(capsys, "--store", spec, "--anchor", anchor, "--write")
     assert code == 0 and text.endswith("and anchored up to record 3\n")
+
+
+def test_how_far_it_is_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chores, "_PAGE", 2)
+    backend = SqliteBackend(tmp_path / "store.db")
+    with Store(backend, KeyRing.generate()) as store:
+        for _ in range(5):
+            confirm(store)
+        seen: list[int] = []
+        assert chores.verify(backend, None, seen.append).records == 5
+    assert seen == [2, 4, 5]
 
 
 def test_what_is_wrong_is_named_and_the_command_fails(

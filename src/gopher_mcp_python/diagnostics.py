@@ -185,7 +185,9 @@ def _killed(error: str) -> dict[str, Any]:
     native["error"] = error
     if _requested() == "embedded":
         return {"native": native, "engine": "embedded", "why": "asked for by GOPHER_MCP_ENGINE"}
-    native["remedy"] = "export GOPHER_MCP_ENGINE=embedded"
+    from .native.names import embedded_command
+
+    native["remedy"] = embedded_command()
     return {"native": native, "engine": None, "why": f"the native library can't be opened: {error}"}
 
 

@@ -26,12 +26,15 @@ _AMBIGUOUS = frozenset("auth code key pin session sig state ticket".split())
 # Patterns begin where a run of their characters begins: texts of servers are long, and a search that starts anew at
 # each character of a run takes the square of its length.
 _URL = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]{1,40}://[^\s\"'<>`]+")
-# name=value, name: value, "name": "value", 'name': 'value', \"name\": \"value\"; values end at a delimiter or their
-# closing quote.
-_PAIR = re.compile(
-    r"""(?<![A-Za-z0-9_-])(?P<name>[A-Za-z0-9_-]{2,200})(?P<between>\\*["']?\s*[=:]\s*)"""
-    r"""(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\\+"[^"]*"|(?:(?:Bearer|Basic)\s+)?[^\s,;&"'{}\[\]()<>]+)"""
+# name=value, name: value, "name": "value", 'name': 'value', \"name\": \"value\"; values end at a delimiter, at their
+# closing quote, or with the text when that was cut off.
+_NAME = re.compile(r"""(?<![A-Za-z0-9_-])(?P<name>[A-Za-z0-9_-]{2,200})(?P<between>\\*["']?\s*[=:]\s*)""")
+_VALUE = re.compile(
+    r"""(?P<quoted>"(?:[^"\\]|\\[\s\S])*(?:"|\\?\Z)|'(?:[^'\\]|\\[\s\S])*(?:'|\\?\Z)|\\+"[^"]*(?:"|\Z))"""
+    r"""|(?:(?:Bearer|Basic)\s+)?[^\s,;&"'{}\[\]()<>]+"""
 )
+_FOLLOWS = re.compile(r"(?<=[=:])\s*|\s*[=:]\s*")
+_LOOKED_AT = 200  # characters of a value of an ambiguous name; a longer one is taken for a secret
 _HEADER_LINE = re.compile(r"\b((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)(?![\"'\s])[^\r\n]+", re.IGNORECASE)
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]+", re.IGNORECASE)
 _KEY_LIKE = re.compile(
@@ -97,7 +100,7 @@ def redact_text(text: str) -> str:
     """Free text (an error message, a server's reply) without the secrets that can be recognised in it."""
     text = _URL.sub(lambda found: redact_url(found.group()), text)
     text = _HEADER_LINE.sub(rf"\1\2{_REDACTED}", text)
-    text = _PAIR.sub(_redacted_pair, text)
+    text = _without_pairs(text)
     text = _BEARER.sub(rf"\1 {_REDACTED}", text)
     return _KEY_LIKE.sub(_REDACTED, text)
 
@@ -118,14 +121,29 @@ def log_failure(log: Logger, what: str, error: BaseException) -> None:
         log.warning("%s: %s: %s", what, type(error).__name__, redacted_error(error))
 
 
-def _redacted_pair(found: re.Match[str]) -> str:
-    name, between, value = found["name"], found["between"], found["value"]
-    if not is_sensitive_name(name) or value == _REDACTED:
-        return found.group()
-    if name.lower() in _AMBIGUOUS and between != "=" and value[0] not in "\"'\\" and not _looks_random(value):
-        return found.group()
-    return f"{name}{between}{_REDACTED}"
+def _without_pairs(text: str) -> str:
+    """Also what stands in another's value is found: `error: access_token=...`, `{"message": "bad token=..."}`."""
+    shown: list[str] = []
+    done = at = 0
+    while found := _NAME.search(text, at):
+        at = found.end()
+        value = _VALUE.match(text, at) if _may_be_secret(text, found) else None
+        while value:  # what has a value of its own was a name: `bad token: client_secret: ...`
+            shown += text[done : value.start()], _REDACTED
+            done = at = value.end()
+            follows = _FOLLOWS.match(text, at)
+            value = _VALUE.match(text, follows.end()) if follows else None
+    return "".join(shown) + text[done:]
+
+
+def _may_be_secret(text: str, found: re.Match[str]) -> bool:
+    """Whether the value that follows this name must go."""
+    name, between = found["name"], found["between"]
+    if not is_sensitive_name(name) or name.lower() not in _AMBIGUOUS or between == "=":
+        return is_sensitive_name(name)
+    value = _VALUE.match(text, found.end(), found.end() + _LOOKED_AT)
+    return value is not None and (value["quoted"] is not None or _looks_random(value.group()))
 
 
 def _looks_random(value: str) -> bool:
-    return len(value) >= 16 and "://" not in value and any(map(str.isdigit, value))
+    return "://" not in value and (len(value) >= _LOOKED_AT or (len(value) >= 16 and any(map(str.isdigit, value))))

@@ -16,8 +16,8 @@ if [ -z "${BUILD:-}" ]; then
 fi
 [ $# -gt 0 ] || set -- plain asan tsan
 
-# name and words of each program; gate ends its process, so it has two
-programs="api registry queue calls reaper gate gate:crowd fork memory"
+# name and words of each program; gate ends its process, so it has three
+programs="api registry queue calls reaper trampoline gate gate:crowd gate:exit fork memory"
 
 build() { # variant, flags
     out=$BUILD/$1
@@ -30,7 +30,7 @@ build() { # variant, flags
     for name in api gate registry queue calls reaper trampoline; do
         $cc $flags $warnings -c "$root/csrc/$name.c" -o "$out/$name.o"
     done
-    for name in api registry queue calls reaper gate fork memory; do
+    for name in api registry queue calls reaper trampoline gate fork memory; do
         parts=$(for part in api gate registry queue calls reaper trampoline; do echo "$out/$part.o"; done)
         # memory replaces the allocator, so it compiles the bridge anew
         [ $name != memory ] || parts="-DGB_TEST_ALLOC $(ls "$root"/csrc/*.c)"

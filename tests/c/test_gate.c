@@ -1,6 +1,8 @@
 /* gate.c: who may enter the host, and how everything ends when it goes away. Closing is for good, so it comes last. */
 #include "check.h"
 
+#include <sys/wait.h>
+
 static const gb_api *api;
 static _Atomic(int) hosts_dropped;
 static void dropped(void *host) {
@@ -130,12 +132,66 @@ static void closing_in_the_crowd(void) {
     check_nothing_left();
 }
 
+/* ---- the end of the process: it must not take down what a native call still stands on ------------------------- */
+#if defined(__GLIBC__)
+enum { HANDLERS_RAN = 99, CODE = 7 };
+static void end_of_a_library(void) { _exit(HANDLERS_RAN); } /* what comes later in exit() than the gate's own */
+
+static void exits(bool busy) {
+    atexit(end_of_a_library);
+    gb_token token = agent_made(api, (gb_agent_config){.mode = GB_ANSWER_FIXED, .host = &host});
+    if (busy) {
+        atomic_store(&hold_run, true);
+        fake_on_run = wait_while_held;
+        gb_call *call = gb_call_run(token, "q", 0);
+        CHECK(call && gb_call_wait(call, 1) == GB_WAKE_TICK);
+    }
+    gb_gate_close();
+    EVENTUALLY(counts_now().threads == (busy ? 1 : 0), 5000);
+    printf("said");
+    exit(CODE);
+}
+
+/* The code that a process of this program, told this word, ends with; what it said is left in `said`. */
+static int code_of(const char *program, const char *word, char said[8]) {
+    int output[2], status;
+    CHECK(pipe(output) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(output[1], STDOUT_FILENO);
+        execl(program, program, word, (char *)NULL);
+        _exit(1);
+    }
+    close(output[1]);
+    ssize_t length = read(output[0], said, 7);
+    said[length > 0 ? length : 0] = '\0';
+    close(output[0]);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void ending(const char *program) {
+    char said[8];
+    CHECK(code_of(program, "exit-busy", said) == CODE && strcmp(said, "said") == 0);
+    CHECK(code_of(program, "exit-idle", said) == HANDLERS_RAN);
+}
+#else
+static void exits(bool busy) { (void)busy; }
+static void ending(const char *program) { (void)program; }
+#endif
+
 int main(int argc, char **argv) {
-    (void)argv;
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp(word, "exit") == 0) {
+        ending(argv[0]);
+        return report("gate");
+    }
     api = fake_api();
     gb_set_hooks(&hooks);
+    if (strncmp(word, "exit-", 5) == 0)
+        exits(strcmp(word, "exit-busy") == 0);
     enter_and_leave();
-    if (argc > 1)
+    if (*word)
         closing_in_the_crowd();
     else
         closing();

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _OURS = ("GOPHER_MCP_ENGINE", "GOPHER_MCP_PYTHON_LIBRARY_PATH", "GOPHER_ORCH_LIBRARY_PATH", "GOPHER_MCP_OPENSSL11_PATH",
          "GOPHER_MCP_LOG_LEVEL", "GOPHER_ACCESS_TOKEN", "DEBUG", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "BROWSER",
          "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "DISPLAY", "WAYLAND_DISPLAY",
-         "COLUMNS", "LINES")  # fmt: skip
+         "COLUMNS", "LINES", "GOPHER_MCP_DEBUG", "NO_COLOR", "FORCE_COLOR")  # fmt: skip
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -19,6 +19,7 @@ fi
 command -v openssl >/dev/null || wanted="$wanted openssl"
 command -v tmux >/dev/null || wanted="$wanted tmux"
 command -v npm >/dev/null || wanted="$wanted npm"
+for shell in zsh fish; do command -v "$shell" >/dev/null || wanted="$wanted $shell"; done
 command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || wanted="$wanted postgresql"
 ls /usr/lib/*/libpq.so.5 /usr/lib/libpq.so.5 2>/dev/null | grep -q . || wanted="$wanted libpq5"
 [ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || [ -f /usr/share/keyrings/ubuntu-archive-keyring.gpg ] ||

@@ -78,19 +78,24 @@ def _run(argv: list[str]) -> str:
 def wheel(version: str = NEWEST) -> Path:
     """The downloaded wheel of one published version."""
     _check_machine()
-    folder = cache() / "wheels"
+    return wheel_of(DISTRIBUTION, version)
+
+
+def wheel_of(distribution: str, version: str = NEWEST) -> Path:
+    """The wheel of any of the vendor's packages: all are tagged for every platform, so pip gives them anywhere."""
+    folder, name = cache() / "wheels", distribution.replace("-", "_")
     with locked("wheels"):
-        found = sorted(folder.glob(f"{FOLDER}-{version}-*.whl"))
+        found = sorted(folder.glob(f"{name}-{version}-*.whl"))
         if not found:
             with tempfile.TemporaryDirectory(dir=cache()) as fresh:
                 _run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
-                      "--disable-pip-version-check", "--dest", fresh, f"{DISTRIBUTION}=={version}"])  # fmt: skip
+                      "--disable-pip-version-check", "--dest", fresh, f"{distribution}=={version}"])  # fmt: skip
                 folder.mkdir(exist_ok=True)
                 for file in Path(fresh).glob("*.whl"):
                     file.replace(folder / file.name)
-            found = sorted(folder.glob(f"{FOLDER}-{version}-*.whl"))
+            found = sorted(folder.glob(f"{name}-{version}-*.whl"))
     if not found:
-        raise Unavailable(f"pip gave no wheel of {DISTRIBUTION} {version}")
+        raise Unavailable(f"pip gave no wheel of {distribution} {version}")
     return found[0]
 
 

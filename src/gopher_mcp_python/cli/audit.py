@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .colour import paint
 from .failures import EXIT_FAILED, EXIT_OK, UsageError
 from .storing import add_anchor, anchor_of
 
@@ -30,27 +32,31 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(args: argparse.Namespace) -> int:
     """Verify, and say what was found."""
     from ..store import chores
+    from .status import waiting
 
     anchor = anchor_of(args)
     if args.write and anchor is None and args.store != "memory":
         raise UsageError("--write needs --anchor: the place to write to")
-    backend = _opened(args.store)
-    try:
-        found = chores.verify(backend, anchor)
-    finally:
-        backend.close()
+    with waiting("opening the store") as status:
+        backend = _opened(args.store)
+        try:
+            status.waiting("verifying the audit")
+            found = chores.verify(backend, anchor, lambda seq: status.detail(f"{seq:,} records"))
+        finally:
+            backend.close()
     print(f"{found.records} records" + (f", the last is {found.head.seq} {found.head.hash}" if found.head else ""))
     for fault in found.faults:
         print(f"  {fault}")
     if not found.ok:
-        print("the audit is not whole")
+        print(paint("the audit is not whole", "bad", sys.stdout))
         return EXIT_FAILED
     anchored = f", and anchored up to record {found.anchored}" if found.anchored else ""
-    print("the audit is whole" + anchored)
+    print(paint("the audit is whole", "good", sys.stdout) + anchored)
     if anchor is not None and found.records and not found.anchored:
         print("the anchor remembers nothing: unless it is new, its own content was removed")
     if args.write and anchor is not None and found.head is not None and found.head.seq > found.anchored:
-        anchor.write(found.head)
+        with waiting("writing to the anchor"):
+            anchor.write(found.head)
         print(f"the anchor remembers record {found.head.seq} now")
     return EXIT_OK
 

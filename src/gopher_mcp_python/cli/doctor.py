@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+
+from .colour import has_colour, paint
+from .failures import EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
     from ..diagnostics import Diagnosis
@@ -27,10 +31,21 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(args: argparse.Namespace) -> int:
     """Print the report. Returns 1 when no engine can run the main job, else 0."""
     from ..diagnostics import diagnose
+    from .status import waiting
 
-    found = diagnose()
-    print(json.dumps(found.as_dict(), indent=2) if args.json else render(found))
-    return 0 if found.ok else 1
+    with waiting("looking at this machine"):
+        found = diagnose()
+    print(json.dumps(found.as_dict(), indent=2) if args.json else _coloured(render(found), found.ok))
+    return EXIT_OK if found.ok else EXIT_FAILED
+
+
+def _coloured(report: str, ok: bool) -> str:
+    """Titles stand out, and so does whether agents run, where standard output is a terminal."""
+    if not has_colour(sys.stdout):
+        return report
+    lines = report.split("\n")
+    shown = [line if line.startswith(" ") or not line else paint(line, "title", sys.stdout) for line in lines]
+    return "\n".join([shown[0], paint(lines[1], "good" if ok else "bad", sys.stdout), *shown[2:]])
 
 
 def render(found: Diagnosis) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import options
 from .failures import EXIT_OK, UsageError
 from .listening import add_address, check_address, end_when_told, is_local_address, tls_options
+from .status import waiting
 from .storing import add_store, store_of
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def run(args: argparse.Namespace) -> int:
     from ..store.housekeeping import Housekeeping
 
     upstreams, rules, state_key = _upstreams(args), _rules(args), _state_key(args)
-    store = store_of(args)
+    with waiting("opening the store"):
+        store = store_of(args)
     try:
         with Housekeeping(store):
             gateway = Gateway(
@@ -181,7 +183,10 @@ def _upstreams(args: argparse.Namespace) -> list[Upstream]:
 
     found: dict[str, Upstream] = {}
     for text in args.upstream:
-        upstream = read_upstream(text)
+        try:
+            upstream = read_upstream(text)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         if upstream.name in found:
             raise UsageError(f"--upstream: two servers are called {upstream.name}")
         found[upstream.name] = upstream

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ..display import safe_line
-from .failures import EXIT_FAILED, EXIT_OK, UsageError
+from .failures import EXIT_FAILED, EXIT_OK, UsageError, tell
 
 if TYPE_CHECKING:
     from ..oauth.stores import ListingTokenStore
@@ -39,7 +39,13 @@ def run(args: argparse.Namespace) -> int:
     if bool(args.urls) == args.all:
         raise UsageError("name the servers' URLs, or say --all" if not args.urls else "either URLs or --all, not both")
     wanted = None if args.all else [_address(url) for url in args.urls]
-    return asyncio.run(_sign_out(_stores(args.token_store), wanted))
+    from .status import waiting
+
+    with waiting("waiting for the token stores") as status:  # a keyring may ask its user first
+        failed = asyncio.run(_sign_out(_stores(args.token_store), wanted, status.say))
+    for text in failed:
+        tell(text, "logout")
+    return EXIT_FAILED if failed else EXIT_OK
 
 
 def _address(url: str) -> str:
@@ -63,31 +69,35 @@ def _stores(name: str | None) -> list[ListingTokenStore]:
     return [store]
 
 
-async def _sign_out(stores: list[ListingTokenStore], wanted: list[str] | None) -> int:
-    """One store that can't be read keeps nobody from the others."""
+async def _sign_out(stores: list[ListingTokenStore], wanted: list[str] | None, say: Callable[[str], None]) -> list[str]:
+    """One store that can't be read keeps nobody from the others. Returns what failed."""
     from ..oauth.stores import TokenStoreError
 
     found: set[str] = set()
     others: set[str] = set()
-    failed = False
+    failed: list[str] = []
     for store in stores:
         try:
-            await _sign_out_of(store, wanted, found, others)
+            for line in await _sign_out_of(store, wanted, found, others):
+                say(line)
         except TokenStoreError as error:
-            print(f"gopher-mcp: {safe_line(error.message, limit=2000)}", file=sys.stderr)
-            failed = True
-    if not failed:
-        _say_what_was_not_there(wanted, found, others)
-    return EXIT_FAILED if failed else EXIT_OK
+            failed.append(error.message)
+    for line in [] if failed else _what_was_not_there(wanted, found, others):
+        say(line)
+    return failed
 
 
-async def _sign_out_of(store: ListingTokenStore, wanted: list[str] | None, found: set[str], others: set[str]) -> None:
-    """Deletes what is wanted (None: everything) from one store, notes what was found and what else is there."""
+async def _sign_out_of(
+    store: ListingTokenStore, wanted: list[str] | None, found: set[str], others: set[str]
+) -> list[str]:
+    """Deletes what is wanted (None: everything) from one store, notes what was found and what else is there; returns
+    what to say."""
     from ..oauth.keys import address_of
 
     by_address: dict[str | None, list[str]] = {}
     for key in await store.keys():
         by_address.setdefault(address_of(key), []).append(key)
+    said: list[str] = []
     if wanted is None:
         await store.clear()
     for address, keys in by_address.items():
@@ -95,10 +105,11 @@ async def _sign_out_of(store: ListingTokenStore, wanted: list[str] | None, found
             for key in keys:
                 await store.delete(key)
             what = "what belongs to no server" if address is None else safe_line(address, limit=300)
-            print(f"signed out of {what} ({_what(keys)} deleted from {_PLACES[type(store).__name__]})")
+            said.append(f"signed out of {what} ({_what(keys)} deleted from {_PLACES[type(store).__name__]})")
             found.add(address or "")
         elif address is not None:
             others.add(address)
+    return said
 
 
 def _what(keys: list[str]) -> str:
@@ -108,11 +119,11 @@ def _what(keys: list[str]) -> str:
     return " and ".join([*parts, "client registration"] if registrations else parts)
 
 
-def _say_what_was_not_there(wanted: list[str] | None, found: set[str], others: set[str]) -> None:
+def _what_was_not_there(wanted: list[str] | None, found: set[str], others: set[str]) -> Iterator[str]:
     for address in wanted or []:
         if address not in found:
-            print(f"nothing is stored for {safe_line(address, limit=300)}")
+            yield f"nothing is stored for {safe_line(address, limit=300)}"
     if wanted is None and not found:
-        print("nothing is stored")
+        yield "nothing is stored"
     if wanted is not None and not found.issuperset(wanted) and others:
-        print("stored: " + ", ".join(safe_line(address, limit=300) for address in sorted(others)))
+        yield "stored: " + ", ".join(safe_line(address, limit=300) for address in sorted(others))

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from ..oauth_options import TOKEN_STORE_NAMES, GopherAgentTokenStore
 from .failures import UsageError
+from .secrecy import keep_out
 
 DEFAULT_PROVIDER = "DirectProvider"
 
@@ -128,13 +129,13 @@ def token(args: argparse.Namespace) -> str | None:
     if args.token_env:
         return variable(args.token_env, "--token-env")
     if args.token != "-":
-        return args.token or None
-    if sys.stdin.isatty():
-        return getpass.getpass("access token: ") or None
-    line = sys.stdin.readline().strip()
+        return keep_out(args.token) if args.token else None
+    if sys.stdin is not None and sys.stdin.isatty():
+        return keep_out(getpass.getpass("access token: ")) or None
+    line = sys.stdin.readline().strip() if sys.stdin is not None else ""
     if not line:
         raise UsageError("--token -: nothing came from standard input")
-    return line
+    return keep_out(line)
 
 
 def oauth(args: argparse.Namespace) -> Mapping[str, Any]:
@@ -175,7 +176,7 @@ def variable(name: str, option: str) -> str:
     value = os.environ.get(name)
     if not value:
         raise UsageError(f"{option}: the variable {name!r} is not set")
-    return value
+    return keep_out(value)
 
 
 def port(text: str) -> int:
@@ -190,7 +191,7 @@ def _pair(text: str, option: str) -> tuple[str, str]:
     # The text is not repeated: it may hold a credential.
     if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name.strip()):
         raise UsageError(f"{option}: expected 'Name: value'")
-    return name.strip(), value.strip()
+    return name.strip(), keep_out(value.strip()) if option == "--header" else value.strip()
 
 
 def _seconds(text: str) -> float:

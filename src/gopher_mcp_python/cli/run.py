@@ -15,13 +15,14 @@ from urllib.parse import urlsplit
 
 from ..display import safe_line, safe_text
 from . import options
-from .failures import EXIT_FAILED, EXIT_OK, UsageError, explain
+from .failures import EXIT_FAILED, EXIT_OK, UsageError, explain, tell
 
 _USAGE = """gopher-mcp run URL QUERY [options]
        gopher-mcp run --config FILE QUERY [options]
        gopher-mcp run --server-name NAME QUERY [options]    (also --server-id, --gateway-id, --gateway-name)
        gopher-mcp run --account QUERY [options]"""
 
+_MORE_TIME = "--timeout SECONDS gives the run more time (0: no limit)"
 _ROUTES = ("server_id", "server_name", "gateway_id", "gateway_name")
 
 
@@ -81,15 +82,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(facts: dict[str, Any], *, as_json: bool) -> int:
     if as_json:
-        print(json.dumps(facts, ensure_ascii=False))
+        # Escapes of a narrower encoding would not be JSON's.
+        print(json.dumps(facts, ensure_ascii=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8"))
     elif facts["ok"]:
         answer = facts["answer"]
         # A program gets the text as it is; a terminal is not given what could drive it.
         print(safe_text(answer, limit=len(answer)) if sys.stdout.isatty() else answer)
     else:
-        print(f"gopher-mcp: {safe_text(facts['error']['message'])}", file=sys.stderr)
-        if facts["error"]["type"] == "timeout":
-            print("  try: --timeout SECONDS gives the run more time (0: no limit)", file=sys.stderr)
+        late = facts["error"]["type"] == "timeout"
+        tell(facts["error"]["message"], "run", _MORE_TIME if late else None)
     return EXIT_OK if facts["ok"] else EXIT_FAILED
 
 
@@ -150,3 +151,5 @@ def _read(name: str) -> str:
         return Path(os.path.expanduser(name)).read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--config {name}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"--config {name}: it is no text (UTF-8)") from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .failures import EXIT_OK
 from .listening import add_address, check_address, end_when_told, tls_options
+from .status import waiting
 from .storing import add_store, store_of
 from .token import token_file
 
@@ -50,10 +51,12 @@ def run(args: argparse.Namespace) -> int:
     store: Store | None = None
     try:
         port = listener.getsockname()[1]
-        store = store_of(args)
+        with waiting("opening the store"):
+            store = store_of(args)
         app = create_app(store, tokens, allowed_hosts=_hosts(args, port), uploads=uploads, https=bool(tls))
         server = Server(app, **tls)
-        store.check()
+        with waiting("waiting for the store"):
+            store.check()
         print(_greeting(args, port, tokens), flush=True)
         end_when_told()
         with Housekeeping(store):

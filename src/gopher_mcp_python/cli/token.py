@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from ..display import safe_line
-from .failures import EXIT_FAILED, EXIT_OK
+from .failures import EXIT_FAILED, EXIT_OK, tell
 
 if TYPE_CHECKING:
     from ..serve.tokens import TokenFile
@@ -78,7 +78,7 @@ def _revoke(file: TokenFile, identity: str) -> int:
     try:
         entry = file.revoke(identity)
     except TokenFileError as error:
-        print(f"gopher-mcp: {safe_line(str(error))}", file=sys.stderr)
+        tell(str(error), "token")
         return EXIT_FAILED
     print(f"revoked: {safe_line(entry.name)} of {safe_line(entry.caller)}; a running server refuses it within a second")
     return EXIT_OK

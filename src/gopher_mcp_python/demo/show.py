@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..cli import options
-from ..cli.failures import EXIT_FAILED, EXIT_OK
+from ..cli.failures import EXIT_FAILED, EXIT_OK, tell
 from ..display import safe_text
 from . import ACCOUNT, QUERY
 from .child import DemoServer
@@ -54,7 +54,8 @@ class _Show:
             self.line("query", QUERY)
             result = self._query(server.url, model)
         if not result.is_success():
-            print(f"gopher-mcp demo: {safe_text(result.error_message or 'it failed')}", file=sys.stderr)
+            self._status.clear()
+            tell(result.error_message or "it failed", "demo")
             return EXIT_FAILED
         self._status.say("")
         self.line("result", result.response)

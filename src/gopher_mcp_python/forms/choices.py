@@ -41,12 +41,12 @@ def read_options(flat: Mapping[str, Any], where: object, flattener: Flattener) -
     pairs = list(_pairs(flat, keyword, where))
     if len(pairs) > limits.MAX_OPTIONS:
         raise FormSchemaError(f"{where} offers {len(pairs)} options; more than {limits.MAX_OPTIONS} are not read")
-    if keyword in ("oneOf", "anyOf"):
-        flattener.judged |= any(_says_more(branch) for branch in flat[keyword])
     counts: dict[tuple[str, Any], int] = {}
     for value, _ in pairs:
         _check_value(value, where)
         counts[numbers.key(value)] = counts.get(numbers.key(value), 0) + 1
+    if keyword in ("oneOf", "anyOf"):
+        flattener.judged |= any(_says_more(branch) for branch in flat[keyword])
     options: dict[tuple[str, Any], Option] = {}
     for value, title in pairs:
         key = numbers.key(value)

@@ -32,9 +32,9 @@ def remedy(report: Report) -> str:
     if _lacks_openssl11(report):
         return openssl11.remedy()
     if report.overridden_by:
-        return f"unset {report.overridden_by}"
+        return names.set_variable(platform, report.overridden_by, "")
     if report.missing or not platform.published:
-        return "export GOPHER_MCP_ENGINE=embedded"
+        return names.embedded_command(platform)
     return f"pip install {'--force-reinstall ' if report.package else ''}{platform.distribution}"
 
 

@@ -14,8 +14,10 @@ class BadLibrary(ValueError):
 class Reader:
     """Reads pieces of a file, each checked against its size. The file is open as long as this object lives."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, kind: str = "ELF") -> None:
+        """`kind`: what the errors call the file."""
         self.path = path
+        self._kind = kind
         self._file = open(path, "rb", buffering=0)
         self._size = os.fstat(self._file.fileno()).st_size
         self._head = self._file.read(4096) or b""  # all headers of a usual library: saves system calls at import
@@ -29,14 +31,14 @@ class Reader:
         """Whether the file has these bytes."""
         if offset < 0 or size < 0 or offset + size > self._size:
             raise BadLibrary(
-                f"{self.path}: cut short or damaged ELF file "
+                f"{self.path}: cut short or damaged {self._kind} file "
                 f"({size} bytes at {offset} wanted, the file has {self._size})"
             )
 
     def read(self, offset: int, size: int) -> bytes:
         self.check(offset, min(size, _MAX_TABLE + 1))
         if size > _MAX_TABLE:
-            raise BadLibrary(f"{self.path}: damaged ELF file (a table of {size} bytes)")
+            raise BadLibrary(f"{self.path}: damaged {self._kind} file (a table of {size} bytes)")
         end = offset + size
         if end <= len(self._head):
             return self._head[offset:end]
@@ -48,7 +50,7 @@ class Reader:
 
     def read_up_to(self, offset: int, size: int) -> bytes:
         if offset < 0 or offset > self._size:
-            raise BadLibrary(f"{self.path}: cut short or damaged ELF file")
+            raise BadLibrary(f"{self.path}: cut short or damaged {self._kind} file")
         return self.read(offset, min(size, self._size - offset))
 
 

@@ -146,19 +146,26 @@ def prepare(place: Attempt, report: Report, preload: Callable[[str], None] | Non
             report.missing = [soname for soname in report.missing if soname not in wanted]
     report.clashes = clashes.find(place.path, platform)
     if preload is not None and not report.missing and not report.damaged:
+        _add_dll_folders(os.path.dirname(os.path.abspath(place.path)), folder)
         system = Resolver(platform.arch)
         report.clashes = [_open_clash(clash, system, preload) for clash in report.clashes]
         if folder is not None:
             _open_openssl(folder, platform, report, preload)
 
 
+def _add_dll_folders(*folders: str | None) -> None:
+    """Windows: what the library loads by itself later is found in these, too."""
+    add = getattr(os, "add_dll_directory", None)
+    for folder in folders:
+        if add is not None and folder is not None and os.path.isdir(folder):
+            add(folder)  # for good: the library stays open until the process ends
+
+
 def _needs(path: str, platform: names.Platform) -> needs.Needs:
-    if platform.os == "linux":
-        try:
-            return needs.of(path, Resolver(platform.arch))
-        except (elf.BadLibrary, OSError):
-            pass  # it was read a moment ago: the loader says it better
-    return needs.Needs()
+    try:
+        return needs.find(path, platform)
+    except (elf.BadLibrary, OSError):
+        return needs.Needs()  # it was read a moment ago: the loader says it better
 
 
 def _open_clash(clash: Clash, system: Resolver, preload: Callable[[str], None]) -> Clash:

@@ -99,6 +99,18 @@ def normal_arch(machine: str) -> str:
     return _ARCHITECTURES.get(machine.lower(), machine.lower() or "unknown")
 
 
+def set_variable(platform: Platform, name: str, value: str) -> str:
+    """The command that sets an environment variable in the platform's usual shell; an empty value removes it."""
+    if platform.os == "win32":
+        return f"set {name}={value}"
+    return f"export {name}={value}" if value else f"unset {name}"
+
+
+def embedded_command(platform: Platform | None = None) -> str:
+    """The command after which the engine that needs no library is used."""
+    return set_variable(platform or current(), "GOPHER_MCP_ENGINE", "embedded")
+
+
 def loader_names(platform: Platform) -> tuple[str, ...]:
     """What to ask the system's own loader for, best first."""
     return _LOADER_NAMES.get(platform.os, _LOADER_NAMES["linux"])

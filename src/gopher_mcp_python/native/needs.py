@@ -1,4 +1,4 @@
-"""Which shared libraries a Linux library needs and this host lacks, without opening anything."""
+"""Which shared libraries the vendor's library needs and this host lacks, without opening anything."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import os
 
 from . import elf
 from .ldcache import Resolver, in_process
+
+TYPE_CHECKING = False  # typing is not imported: this module may be read while the package is imported
+if TYPE_CHECKING:
+    from .names import Platform
 
 _OWN = ("libgopher-", "libcurl.")  # the vendor's files, and the one that needs OpenSSL, too
 
@@ -21,8 +25,23 @@ class Needs:
         self.damaged: list[str] = []  # "name: what is wrong"
 
 
+def find(path: str, platform: Platform, *, quick: bool = False) -> Needs:
+    """What the library at `path` needs and does not find. `quick`: for the check at import, see `of`.
+
+    Raises:
+        BadLibrary, OSError: `path` itself can't be read.
+    """
+    if platform.os == "linux":
+        return of(path, Resolver(platform.arch, hurry=quick), deep=not quick)
+    from . import needs_elsewhere
+
+    if platform.os == "darwin":
+        return needs_elsewhere.of_dylib(path, platform.arch)
+    return needs_elsewhere.of_dll(path) if platform.os == "win32" else Needs()
+
+
 def of(path: str, resolver: Resolver, *, deep: bool = True) -> Needs:
-    """What `path` and the files beside it need.
+    """What a Linux library and the files beside it need.
 
     `deep` False follows only the vendor's own files (the import check, which has milliseconds); a file of the system
     is never followed: its package manager has seen to that.

@@ -1,5 +1,8 @@
 """Finds OpenSSL 1.1, which the published Linux libraries need and newer systems no longer have.
 
+The published macOS packages bring OpenSSL 3 and look for it beside themselves; the Windows ones import none. A library
+that was built against Homebrew's openssl@1.1, or against its DLLs on Windows, is served here all the same.
+
 Opened first by absolute path (libcrypto, then libssl), it satisfies the vendor's library by its SONAME: no
 LD_LIBRARY_PATH is needed, and OpenSSL 3 of the interpreter's own ``ssl`` module stays untouched beside it (their
 symbols are versioned).
@@ -12,7 +15,7 @@ import sys
 
 from . import binary
 from .ldcache import Resolver, default_folders
-from .names import Platform
+from .names import Platform, embedded_command
 
 TYPE_CHECKING = False  # typing is not imported: this module is read while the package is imported
 if TYPE_CHECKING:
@@ -24,13 +27,14 @@ VARIABLE = "GOPHER_MCP_OPENSSL11_PATH"
 _NAMES = {
     "linux": ("libcrypto.so.1.1", "libssl.so.1.1"),
     "darwin": ("libcrypto.1.1.dylib", "libssl.1.1.dylib"),
-    "win32": ("libcrypto-1_1-x64.dll", "libssl-1_1-x64.dll"),
+    "win32": ("libcrypto-1_1-{arch}.dll", "libssl-1_1-{arch}.dll"),
 }
 
 
 def library_names(platform: Platform) -> tuple[str, str]:
     """File names of libcrypto and libssl, in the order in which they must be opened."""
-    return _NAMES.get(platform.os, _NAMES["linux"])
+    crypto, ssl = _NAMES.get(platform.os, _NAMES["linux"])
+    return crypto.format(arch=platform.arch), ssl.format(arch=platform.arch)
 
 
 def find(
@@ -99,7 +103,8 @@ def _prefixes(platform: Platform, environ: Mapping[str, str]) -> list[str]:
     folders = [os.path.join(conda, "lib")] if conda else []
     folders += [os.path.join(sys.prefix, "lib"), os.path.join(sys.base_prefix, "lib")]
     if platform.os == "win32":
-        return [*folders, r"C:\Program Files\OpenSSL-Win64\bin"]
+        installed = "OpenSSL-Win64-ARM" if platform.arch == "arm64" else "OpenSSL-Win64"
+        return [*folders, rf"C:\Program Files\{installed}\bin"]
     brew = ["/opt/homebrew", "/usr/local"] if platform.os == "darwin" else ["/home/linuxbrew/.linuxbrew"]
     folders += [f"{prefix}/opt/openssl@1.1/lib" for prefix in brew]
     folders += [
@@ -152,7 +157,7 @@ def remedy(os_release: str = "/etc/os-release") -> str:
         return "sudo dnf install compat-openssl11"
     if (release.get("ID") == "debian" and 0 < major <= 11) or (release.get("ID") == "ubuntu" and 0 < major <= 20):
         return "sudo apt install libssl1.1"
-    return "export GOPHER_MCP_ENGINE=embedded"
+    return embedded_command()
 
 
 def _os_release(path: str) -> dict[str, str]:

@@ -78,15 +78,13 @@ def _check_library(path: str, folder: str, platform: names.Platform) -> str | No
             f"has version {version}, too old for elicitation ({names.ELICITATION_SINCE} or newer is needed)",
             f"pip install --upgrade '{platform.distribution}>={names.RETRY_FIX_SINCE}'",
         )
-    return _check_needs(path, platform) if platform.os == "linux" else None
+    return _check_needs(path, platform)
 
 
 def _check_needs(path: str, platform: names.Platform) -> str | None:
     from . import needs, openssl11
-    from .ldcache import Resolver
 
-    resolver = Resolver(platform.arch, hurry=True)
-    found = needs.of(path, resolver, deep=False)
+    found = needs.find(path, platform, quick=True)
     if found.damaged:
         return _say(
             platform, f"can't be used: {found.damaged[0]}", f"pip install --force-reinstall {platform.distribution}"
@@ -102,7 +100,7 @@ def _check_needs(path: str, platform: names.Platform) -> str | None:
     return _say(
         platform,
         f"can't load here: shared libraries are missing: {', '.join(missing)}{hint}",
-        openssl11.remedy() if old else "export GOPHER_MCP_ENGINE=embedded",
+        openssl11.remedy() if old else names.embedded_command(platform),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -53,10 +53,11 @@ def prune(backend: Backend, days: float) -> int:
             return done
 
 
-def verify(backend: Backend, anchor: Anchor | None) -> Verification:
-    """See Store.verify. The anchor is read first: the chain only grows meanwhile."""
+def verify(backend: Backend, anchor: Anchor | None, seen: Callable[[int], object] | None = None) -> Verification:
+    """See Store.verify. The anchor is read first: the chain only grows meanwhile. `seen` is told how far it is, as the
+    number of the last record of each page."""
     marks = anchor.read() if anchor is not None else []
-    return verify_chain(_links(backend), marks)
+    return verify_chain(_links(backend, seen), marks)
 
 
 def write_anchor(backend: Backend, anchor: Anchor) -> bool:
@@ -76,12 +77,14 @@ def write_anchor(backend: Backend, anchor: Anchor) -> bool:
     return True
 
 
-def _links(backend: Backend) -> Iterator[AuditRow]:
+def _links(backend: Backend, seen: Callable[[int], object] | None = None) -> Iterator[AuditRow]:
     after = 0
     while True:
         with backend.transaction(None, write=False) as tx:
             rows = tx.audit_rows(after, _PAGE)
         yield from rows
+        if seen is not None and rows:
+            seen(rows[-1].seq)
         if len(rows) < _PAGE:
             return
         after = rows[-1].seq

@@ -93,7 +93,7 @@ class StoredElicitation:
     """An elicitation as the store has it, question in clear.
 
     Attributes:
-        id: unguessable, "el_" and 22 characters.
+        id: unguessable, `el_` and 22 characters.
         caller: to whom it belongs.
         mode, type, message, params, server, tool: as in NewElicitation; after a prune the message is "" and params {}.
         retries: invalid answers so far.

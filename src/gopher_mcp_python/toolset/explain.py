@@ -27,6 +27,7 @@ from .session import Session
 _NO_ERROR_BODY = "Server returned an error response"
 _NOT_MCP = ("Unexpected content type", "Redirect to", "server answered a request with 202")
 _ENDPOINT = "Is this the address of an MCP endpoint (it often ends in /mcp)?"
+_NOT_TRUSTED = "the server's certificate was not accepted"
 # Server texts are quoted up to here.
 _MAX_QUOTE = 500
 
@@ -55,7 +56,8 @@ async def explain(
         return ConnectionError(f"{where} failed: {error.strerror or type(error).__name__}. {_remedy(connection)}")
     name = type(error).__module__.split(".")[0]
     if name in ("httpx2", "httpx"):
-        return ConnectionError(f"{where} failed: {_http_reason(error)}. {_remedy(connection)}")
+        reason = _http_reason(error)
+        return ConnectionError(f"{where} failed: {reason}. {_remedy(connection, reason)}")
     if isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError):
         return SessionLostError(f"{where} failed: the connection was closed")
     return ToolsetError(f"{where} failed: {_quoted(str(error)) or type(error).__name__}")
@@ -102,7 +104,7 @@ async def _lost(
     if failure is not None and not isinstance(failure, MCPError):
         reason = _http_reason(failure)
     if connecting or type(failure).__name__ in ("ConnectError", "ConnectTimeout"):
-        return ConnectionError(f"{where} failed: {reason}. {_remedy(connection)}")
+        return ConnectionError(f"{where} failed: {reason}. {_remedy(connection, reason)}")
     return SessionLostError(
         f"{where} failed: {reason} before the answer came. It is not known whether the tool ran, so it was not called "
         "again"
@@ -122,7 +124,9 @@ def _status_remedy(status: int) -> str:
     return _ENDPOINT
 
 
-def _remedy(connection: Connection) -> str:
+def _remedy(connection: Connection, reason: str = "") -> str:
+    if reason == _NOT_TRUSTED:
+        return "SSL_CERT_FILE=FILE names the authority that signed it"
     if isinstance(connection, HttpConnection):
         return "Is the server running, and is the address right?"
     if not isinstance(connection, StdioConnection):
@@ -134,7 +138,7 @@ def _http_reason(error: BaseException) -> str:
     """A reason without addresses: the HTTP client's texts may quote the URL."""
     name = type(error).__name__
     if "certificate" in str(error).lower():
-        return "the server's certificate was not accepted"
+        return _NOT_TRUSTED
     known = {
         "ConnectError": "connection refused or host not found",
         "ConnectTimeout": "no answer in time",
