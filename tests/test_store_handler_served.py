@@ -16,6 +16,7 @@ import pytest
 from gopher_mcp_python import GopherAgent, McpToolset
 from gopher_mcp_python.serve.opening import open_store
 from gopher_mcp_python.store import Store, StoreElicitationHandler
+from gopher_mcp_python.store.creation_rate import CreationRate
 from tests.support import store_postgres
 from tests.support.answering import CALLER, SECONDS, Agent, Answering, answering
 from tests.support.postgres import PASSWORD
@@ -44,7 +45,7 @@ def elsewhere(_shared: Answering) -> Answering:
 @pytest.fixture
 def store(elsewhere: Answering) -> Iterator[Store]:
     with open_store(elsewhere.store, elsewhere.keys) as store:
-        store._rate = None
+        store._rate = CreationRate(None)
         yield store
 
 

@@ -156,12 +156,13 @@ def main(given: dict[str, Any]) -> None:
     from gopher_mcp_python import GopherAgent
     from gopher_mcp_python.serve.opening import open_store
     from gopher_mcp_python.store import StoreElicitationHandler
+    from gopher_mcp_python.store.creation_rate import CreationRate
 
     def say(**facts: Any) -> None:
         print(json.dumps(facts), flush=True)
 
     with open_store(given["store"], given["keys"]) as store:
-        store._rate = None  # for as many tests as want to use it
+        store._rate = CreationRate(None)  # for as many tests as want to use it
         handler = StoreElicitationHandler(
             store, caller=CALLER, timeout_s=given.get("timeout_s"), on_created=lambda one: say(created=one.id)
         )

@@ -16,15 +16,15 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from ..redaction import log_failure
 from . import approvals, chores
 from .acting import Act, acting, overdue
-from .errors import ElicitationNotFound, NoAnswer, RateLimited, StoreError
+from .creation_rate import CreationRate
+from .errors import ElicitationNotFound, NoAnswer, StoreError
 from .listing import Page, next_rows, opened
 from .model import LONGEST_TIMEOUT_S, ElicitationStatus, NewElicitation, StoredElicitation, confirmation
 from .outcome import Change, ConfirmationState, ConsumeState, Outcome
@@ -78,13 +78,11 @@ class Store:
 
         Raises ValueError for a rate or a time that is not positive.
         """
-        if rate is not None and not (rate[0] >= 1 and 0 < rate[1] <= 86_400):
-            raise ValueError("rate must be (number, seconds), at least 1 in more than 0 and at most 86400 seconds")
         if not 0 < approval_s <= 86_400:
             raise ValueError("approval_s must be more than 0 and at most 86400 seconds")
         self._backend = backend
         self._sealer = Sealer(keys)
-        self._rate = rate
+        self._rate = CreationRate(rate)
         self._approval = timedelta(seconds=approval_s)
         self._anchor = anchor
         self._pid = os.getpid()
@@ -120,11 +118,11 @@ class Store:
         question, lasts = sealed_question(self._sealer, id, new, facts), timedelta(seconds=timeout_s)
         with acting(self._usable(), caller) as act:
             # From here on nobody else creates for this caller until this ends.
-            recent = self._recent(act) if self._rate is not None or once else ()
+            recent = self._rate.recent(act) if self._rate.is_bounded or once else ()
             waiting = approvals.waiting(act, self._sealer, caller, new) if once else None
             if waiting is not None:
                 return told(self._sealer, waiting)
-            self._check_rate(recent, act.now)
+            self._rate.check(recent, act.now)
             row = act.add(new_row(id, facts, question, act.now, lasts))
         return shown(row, new.message, new.params)
 
@@ -149,16 +147,6 @@ class Store:
         return self._create(
             caller, confirmation(text, tool=tool, arguments=arguments, server=server), timeout_s, once=once
         )
-
-    def _recent(self, act: Act) -> Sequence[datetime]:
-        most, window = (self._rate[0], timedelta(seconds=self._rate[1])) if self._rate else (1, timedelta())
-        # Rows of a later day are there when the clock was set back; more than a window ahead they don't count.
-        return act.tx.creations(act.now - window, act.now + window, most)
-
-    def _check_rate(self, recent: Sequence[datetime], now: datetime) -> None:
-        if self._rate is not None and len(recent) >= self._rate[0]:
-            frees = recent[-1] + timedelta(seconds=self._rate[1])
-            raise RateLimited(max(1, ceil((frees - now).total_seconds())))
 
     # ---- Answering --------------------------------------------------------------------------------------------------
 
