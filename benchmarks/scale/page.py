@@ -165,34 +165,24 @@ def _full(simulated: dict[str, Any]) -> str:
 
 def _sizes(simulated: dict[str, Any]) -> str:
     head = ("", *(f"{int(users):,} users" for users in simulated["shipped"]))
-    rows = []
-    for label, design, key, text in (
-        ("questions per second", "shipped", "questions_per_second", number),
-        ("WAL, MB per second", "shipped", "wal_mb_per_second", number),
-        ("stored a day, GB (payloads not yet pruned)", "shipped", "stored_gb_per_day", number),
-        ("memory of all waiters: threads, GB", "shipped", "waiters_thread_gb", number),
-        ("memory of all waiters: event loops, GB", "shipped", "waiters_task_gb", number),
-        ("**as shipped**: databases", "shipped", "shards", number),
-        ("replicas", "shipped", "replicas", number),
-        ("memory of the replicas, GB", "shipped", "replica_gb", number),
-        (
-            "notifications heard per second, by all replicas",
-            "shipped",
-            "notifications_per_second",
-            number,
-        ),
-        ("**with the remedies**: databases", "remedied", "shards", number),
-        ("replicas", "remedied", "replicas", number),
-        ("memory of the replicas, GB", "remedied", "replica_gb", number),
-        (
-            "notifications heard per second, by all replicas",
-            "remedied",
-            "notifications_per_second",
-            number,
-        ),
-    ):
-        rows.append((label, *(text(one[key]) for one in simulated[design].values())))
-    return _table(head, rows)
+    whatever_the_design = (
+        ("questions per second", "questions_per_second"),
+        ("WAL, MB per second", "wal_mb_per_second"),
+        ("stored a day, GB (payloads not yet pruned)", "stored_gb_per_day"),
+        ("memory of all waiters: threads, GB", "waiters_thread_gb"),
+        ("memory of all waiters: event loops, GB", "waiters_task_gb"),
+    )
+    of_the_design = (
+        ("replicas", "replicas"),
+        ("memory of the replicas, GB", "replica_gb"),
+        ("notifications heard per second, by all replicas", "notifications_per_second"),
+    )
+    rows = [(label, "shipped", key) for label, key in whatever_the_design]
+    for title, design in (("as shipped", "shipped"), ("with the remedies", "remedied")):
+        rows.append((f"**{title}**: databases", design, "shards"))
+        rows += [(label, design, key) for label, key in of_the_design]
+    cells = [(label, *(number(one[key]) for one in simulated[design].values())) for label, design, key in rows]
+    return _table(head, cells)
 
 
 def _check(simulated: dict[str, Any]) -> str:
