@@ -1,18 +1,30 @@
 """The page in a real Chromium: nothing that was typed is lost without a word; what was chosen is what is shown."""
 
+# ruff: noqa: F811 (a test's parameter is the fixture of that name)
+
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gopher_mcp_python.store import model
-from tests.support.page import Browser, Tab
-from tests.support.serving import Serving, one_for_many_tests, starting
-from tests.test_serve_page import NAME, _fits, _tab_to, button, done, form
+from tests.support.page import Browser
+from tests.support.serving import Serving, starting
+from tests.test_serve_page import (  # the fixtures among them: one browser and one server for this file, too
+    NAME,
+    _fits,
+    _running,  # noqa: F401
+    _tab_to,
+    browser,  # noqa: F401
+    button,
+    done,
+    form,
+    open_tab,  # noqa: F401
+    serving,  # noqa: F401
+)
 
 SECRET = {
     "type": "object",
@@ -24,45 +36,6 @@ SECRET = {
         "count": {"type": "integer", "title": "Count", "default": 3},
     },
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with Browser() as running:
-        running.tab().close()
-        yield running
-
-
-@pytest.fixture(scope="module")
-def _running(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Serving]:
-    with one_for_many_tests(tmp_path_factory.mktemp("page")) as running:
-        yield running
-
-
-@pytest.fixture
-def serving(_running: Serving) -> Serving:
-    return _running.clear()
-
-
-@pytest.fixture
-def open_tab(browser: Browser, serving: Serving) -> Iterator[Any]:
-    """Opens tabs that are signed in; no fault may have happened on one."""
-    opened: list[Tab] = []
-
-    def begin(token: str | None = None, **how: Any) -> Tab:
-        tab = browser.tab(**how)
-        opened.append(tab)
-        tab.go(f"{serving.url}/")
-        tab.fill("#token", token or serving.answer)
-        tab.press("Enter")
-        tab.wait("#link.live >> text=Live")
-        return tab
-
-    yield begin
-    faults = [fault for tab in opened for fault in tab.faults()]
-    for tab in opened:
-        tab.close()
-    assert faults == []
 
 
 def row(words: str) -> str:
