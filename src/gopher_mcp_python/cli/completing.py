@@ -112,18 +112,7 @@ _BASH_FILES = 'compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cu
 
 def bash(levels: list[Level]) -> str:
     """The script for bash (4.0 and newer)."""
-    values = [
-        f'            "{name}") {_BASH_FILES if chosen is None else _known(chosen)} ;;'
-        for name, chosen in _choices(levels)
-    ]
-    return _filled(
-        _BASH,
-        COMMANDS=_patterns(_command_paths(levels), 12),
-        TAKES=_patterns(_taking(levels), 12),
-        VALUES="\n".join([*values, "            *) return ;;"]),
-        OPTIONS="\n".join(f'            "{level.path}") {_known(level.options)} ;;' for level in levels),
-        WORDS="\n".join(f'            "{level.path}") {_known(level.words)} ;;' for level in levels),
-    )
+    return _by_cases(_BASH, levels, _known, _BASH_FILES, "return")
 
 
 def _known(words: Iterable[str]) -> str:
@@ -175,18 +164,7 @@ if [[ ${funcstack[1]} == _gopher-mcp ]]; then _gopher_mcp "$@"; else compdef _go
 
 def zsh(levels: list[Level]) -> str:
     """The script for zsh: as a file _gopher-mcp in $fpath, or sourced after compinit."""
-    values = [
-        f'            "{name}") {"_files; return" if chosen is None else _described(dict.fromkeys(chosen, ""))} ;;'
-        for name, chosen in _choices(levels)
-    ]
-    return _filled(
-        _ZSH,
-        COMMANDS=_patterns(_command_paths(levels), 12),
-        TAKES=_patterns(_taking(levels), 12),
-        VALUES="\n".join([*values, "            *) return 1 ;;"]),
-        OPTIONS="\n".join(f'            "{level.path}") {_described(level.options)} ;;' for level in levels),
-        WORDS="\n".join(f'            "{level.path}") {_described(level.words)} ;;' for level in levels),
-    )
+    return _by_cases(_ZSH, levels, _described, "_files; return", "return 1")
 
 
 def _described(words: dict[str, str]) -> str:
@@ -285,6 +263,31 @@ def _taking(levels: list[Level]) -> list[str]:
 
 def _patterns(paths: list[str], columns: int) -> str:
     return " " * columns + "|".join(f'"{path}"' for path in paths)
+
+
+def _by_cases(
+    script: str, levels: list[Level], known: Callable[[dict[str, str]], str], files: str, nothing: str
+) -> str:
+    """A script whose choices are the branches of a `case`: bash's and zsh's.
+
+    known: the statement that these words, with their help, may follow; files: that a file's name may; nothing: that
+    nobody can guess what may.
+    """
+
+    def branch(name: str, statement: str) -> str:
+        return f'            "{name}") {statement} ;;'
+
+    values = [
+        branch(name, files if chosen is None else known(dict.fromkeys(chosen, ""))) for name, chosen in _choices(levels)
+    ]
+    return _filled(
+        script,
+        COMMANDS=_patterns(_command_paths(levels), 12),
+        TAKES=_patterns(_taking(levels), 12),
+        VALUES="\n".join([*values, f"            *) {nothing} ;;"]),
+        OPTIONS="\n".join(branch(level.path, known(level.options)) for level in levels),
+        WORDS="\n".join(branch(level.path, known(level.words)) for level in levels),
+    )
 
 
 def _filled(script: str, **parts: str) -> str:
