@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def line(result: Result, seconds: int) -> str:
-    said = f"{seconds} s, {result.executions:,} executions"
+    said = f"{seconds} s, {result.cpu_s:.0f} s of processor time, {result.executions:,} executions"
     if result.findings:
         return f"{said}, FOUND: {', '.join(map(str, result.findings))} (log: {result.log})"
     return said if result.well else f"{said}, FAILED (log: {result.log})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -25,10 +26,11 @@ class NotHere(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """What a run did. `findings`: files with the inputs that failed."""
+    """What a run did. `cpu_s`: seconds of processor time; `findings`: files with the inputs that failed."""
 
     name: str
     executions: int
+    cpu_s: float
     findings: tuple[Path, ...]
     well: bool
     log: Path
@@ -81,6 +83,7 @@ def run(name: str, seconds: int, c_folder: Path | None = None, *, options: tuple
         str(led_on),
         str(HERE / "corpus" / name),
     ]
+    spent = _cpu_s_of_children()
     with log.open("wb") as output:
         try:
             code = subprocess.run(
@@ -90,4 +93,10 @@ def run(name: str, seconds: int, c_folder: Path | None = None, *, options: tuple
             code = -1
     numbers = [int(one or other) for one, other in _EXECUTIONS.findall(log.read_text(errors="replace"))]
     found = tuple(sorted(path for path in set(findings.iterdir()) - before if path.name.startswith(name)))
-    return Result(name, max(numbers, default=0), found, code == 0 and bool(numbers), log)
+    spent = _cpu_s_of_children() - spent
+    return Result(name, max(numbers, default=0), spent, found, code == 0 and bool(numbers), log)
+
+
+def _cpu_s_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
