@@ -9,6 +9,7 @@
 #   JOBS=4                             that many compilers at a time (default: 2)
 #
 # Needs apt-get, dpkg-dev, xz-utils, gcc, make and the headers of OpenSSL, zlib, libffi, SQLite, bzip2 and readline; no root rights.
+# Debian's ensurepip works in virtual environments only, so pip is in those that the results make, not in the results.
 # No profile-guided optimisation, so its speed says nothing about a released Python's. An apt root of its own is used:
 # the system's package lists and settings are left alone. Some minutes on two processors.
 set -eu
@@ -73,7 +74,7 @@ for kind in "$@"; do
     [ ! -x "$dir/$kind/bin/$name" ] || { echo "$dir/$kind/bin/$name"; continue; }
     mkdir -p "$dir/build-$kind"
     (cd "$dir/build-$kind" &&
-        "$dir/source/configure" --prefix="$dir/$kind" --disable-test-modules --with-ensurepip=install $option &&
+        "$dir/source/configure" --prefix="$dir/$kind" --disable-test-modules --with-ensurepip=no $option &&
         make -j"${JOBS:-2}" && make install) > "$dir/$kind.log" 2>&1 ||
         { tail -20 "$dir/$kind.log" >&2; echo "python314.sh: the build failed; all of it: $dir/$kind.log" >&2; exit 1; }
     echo "$dir/$kind/bin/$name"
