@@ -9,7 +9,7 @@
 #   JOBS=4                             that many compilers at a time (default: 2)
 #
 # Needs apt-get, dpkg-dev, xz-utils, gcc, make and the headers of OpenSSL, zlib, libffi, SQLite, bzip2 and readline; no root rights.
-# Debian's ensurepip works in virtual environments only, so pip is in those that the results make, not in the results.
+# Without Debian's patches: with them a free-threaded Python's virtual environments find none of their packages.
 # No profile-guided optimisation, so its speed says nothing about a released Python's. An apt root of its own is used:
 # the system's package lists and settings are left alone. Some minutes on two processors.
 set -eu
@@ -61,7 +61,7 @@ fetch_listed() {
 
 fetch() {
     if [ -n "${VERSION:-}" ]; then fetch_version; else fetch_listed; fi
-    dpkg-source -x "$dir"/python3.14_*.dsc "$dir/source" >/dev/null
+    dpkg-source --skip-patches -x "$dir"/python3.14_*.dsc "$dir/source" >/dev/null
 }
 
 [ -d "$dir/source" ] || fetch
@@ -74,7 +74,7 @@ for kind in "$@"; do
     [ ! -x "$dir/$kind/bin/$name" ] || { echo "$dir/$kind/bin/$name"; continue; }
     mkdir -p "$dir/build-$kind"
     (cd "$dir/build-$kind" &&
-        "$dir/source/configure" --prefix="$dir/$kind" --disable-test-modules --with-ensurepip=no $option &&
+        "$dir/source/configure" --prefix="$dir/$kind" --disable-test-modules --with-ensurepip=install $option &&
         make -j"${JOBS:-2}" && make install) > "$dir/$kind.log" 2>&1 ||
         { tail -20 "$dir/$kind.log" >&2; echo "python314.sh: the build failed; all of it: $dir/$kind.log" >&2; exit 1; }
     echo "$dir/$kind/bin/$name"
