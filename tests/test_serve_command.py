@@ -159,7 +159,11 @@ def test_stores_that_cannot_be_opened_as_told(
     cases: list[tuple[list[str], int, str]] = [
         ([*store, "--anchor", str(tmp_path)], 1, f"anchor {tmp_path} can't be written"),
         ([*store, "--anchor", str(tmp_path / "no" / "anchor")], 1, "can't be written (No such file"),
-        ([*store, "--anchor", "http://anchor.example/"], 1, "anchor's URL must be https"),
+        ([*store, "--anchor", "http://anchor.example/"], 2, "--anchor: the anchor's URL must be https"),
+        (["--store", "sqlit:x.db"], 2, "--store: the store must be memory, sqlite:PATH or"),
+        (["--store", "sqlite:"], 2, "--store: the store must be memory, sqlite:PATH or"),
+        (["--store", "sqlite:~nobody-of-that-name/x.db"], 2, "--store: there is no home folder of '~nobody"),
+        (["--store", "postgresql://[/x"], 2, "--store: the DSN of the Postgres store can't be read"),
         ([*store, "--anchor", "http://127.0.0.1:1/"], 1, "anchor at 127.0.0.1 can't be used"),
         (["--store", "memory", "--anchor", "x"], 2, "--anchor needs a store that stays"),
         ([*store, "--keys-from-keyring"], 1, "pip install"),
@@ -169,6 +173,10 @@ def test_stores_that_cannot_be_opened_as_told(
         told = capsys.readouterr().err
         assert words in told and "Traceback" not in told, told
         assert len([line for line in told.splitlines() if line.startswith("gopher-mcp")]) == 1, told
+    gone = tmp_path / "no"
+    assert main([*command, "--store", f"sqlite:{gone / 'el.db'}"]) == 1
+    advice = f"there is no folder {gone}: make it, or name another file\n"
+    assert capsys.readouterr().err.endswith(advice), "it says itself what to do"
     with pytest.raises(SystemExit):
         main([*command, *store, "--keys", "x", "--keys-from-keyring"])
     assert "not allowed with" in capsys.readouterr().err
@@ -189,8 +197,8 @@ def test_what_is_refused(tmp_path: Path, capsys: Any, monkeypatch: pytest.Monkey
         (["--store", "memory", "--tls-cert", "x"], 2, "go together"),
         (["--store", "memory", "--tls-cert", "nowhere.pem", "--tls-key", "x"], 2, "nowhere.pem"),
         (["--store", "memory", "--tls-cert", __file__, "--tls-key", __file__], 2, "as PEM"),
-        (["--store", "postgres"], 1, "memory, sqlite:PATH or postgresql://"),
-        (["--store", "memory", "--port", "0", "--allowed-host", "http://x"], 1, "allowed host"),
+        (["--store", "postgres"], 2, "memory, sqlite:PATH or postgresql://"),
+        (["--store", "memory", "--port", "0", "--allowed-host", "http://x"], 2, "--allowed-host: allowed host"),
         (
             ["--store", "memory", "--host", "192.0.2.1", "--public", "--allowed-host", "x"],
             1,

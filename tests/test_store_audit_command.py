@@ -64,7 +64,13 @@ def test_what_is_wrong_is_named_and_the_command_fails(
     assert text.endswith("the audit is not whole\n")
 
 
-@pytest.mark.parametrize("arguments", [["--store", "memory"], ["--store", "sqlite:nowhere.db"], ["--write"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--store", "memory"], ["--store", "sqlite:nowhere.db"], ["--store", "sqlite:"], ["--store", "sqlit:x.db"],
+        ["--store", "postgres"], ["--anchor", "http://anchor.example/"], ["--write"],
+    ],
+)  # fmt: skip
 def test_command_lines_that_are_refused(
     spec: str, arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

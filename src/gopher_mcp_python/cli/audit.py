@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .colour import paint
-from .failures import EXIT_FAILED, EXIT_OK, UsageError
-from .storing import add_anchor, anchor_of
+from .failures import EXIT_FAILED, EXIT_OK, UsageError, as_usage
+from .storing import add_anchor, anchor_of, backend_of
 
 if TYPE_CHECKING:
     from ..store.backend import Backend
@@ -62,11 +61,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _opened(spec: str) -> Backend:
-    from ..serve.opening import open_backend
+    from ..serve.opening import path_of
 
     kind, _, rest = spec.partition(":")
     if kind == "memory":
         raise UsageError("--store memory has no audit that others could look at")
-    if kind == "sqlite" and not Path(rest.removeprefix("//")).expanduser().is_file():
+    with as_usage("--store"):
+        missing = kind == "sqlite" and rest and not path_of(rest.removeprefix("//")).is_file()
+    if missing:
         raise UsageError("--store names a file that is not there")  # it would be made
-    return open_backend(spec)
+    return backend_of(spec)

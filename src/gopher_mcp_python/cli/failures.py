@@ -6,7 +6,8 @@ import enum
 import errno
 import re
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from ..display import safe_line
 from ..errors import AgentError, ApiKeyError, TimeoutError
@@ -14,8 +15,8 @@ from .colour import paint
 from .secrecy import without_secrets
 
 __all__ = [
-    "EXIT_FAILED", "EXIT_INTERRUPTED", "EXIT_OK", "EXIT_USAGE", "ExitCode", "UsageError", "explain", "line", "say",
-    "tell",
+    "EXIT_FAILED", "EXIT_INTERRUPTED", "EXIT_OK", "EXIT_USAGE", "ExitCode", "UsageError", "as_usage", "explain", "line",
+    "say", "tell",
 ]  # fmt: skip
 
 
@@ -50,12 +51,24 @@ _LONGEST = 2000  # characters of a line; a server's text may be endless
 _REFUSED = re.compile(r"HTTP status 40[13]\b|\brefused the request|Unauthorized|Forbidden")
 _HAS_ADVICE = re.compile(
     r"\?|--[a-z]|\b(gopher-mcp [a-z]|pip install|environment variable|export |unset |chmod |run |choose |check "
-    r"|see that |set |use |Use |give |try again|see to |its own log|SSL_CERT_FILE)"
+    r"|see that |set |use |Use |give |try again|see to |its own log|SSL_CERT_FILE|must be |must begin )"
+    # A clause of its own that tells to do something: "no folder x: make it, or name another file".
+    r"|(?:[:;,.] |\bor )(?i:close|copy|create|delete|end|install|leave|make|move|name|open|put|register|restart|restore"
+    r"|run|sign in|start|unlock|update|upgrade|wait|write) "
 )
 
 
 class UsageError(Exception):
     """The command line can't be understood; the text names the argument."""
+
+
+@contextmanager
+def as_usage(option: str = "") -> Iterator[None]:
+    """A ValueError in here is about the value of an option, such as "--store": it becomes a UsageError."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}" if option else str(error)) from None
 
 
 def explain(error: BaseException, command: str = "") -> str | None:

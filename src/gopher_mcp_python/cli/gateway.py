@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import options
-from .failures import EXIT_OK, UsageError
+from .failures import EXIT_OK, UsageError, as_usage
 from .listening import add_address, check_address, end_when_told, is_local_address, tls_options
 from .status import waiting
 from .storing import add_store, store_of
@@ -171,10 +171,8 @@ def _check(args: argparse.Namespace) -> None:
 def _check_page(url: str) -> None:
     from ..gateway.held import page_address
 
-    try:
+    with as_usage("--confirm-at"):
         page_address(url)
-    except ValueError as error:
-        raise UsageError(f"--confirm-at: {error}") from None
 
 
 def _upstreams(args: argparse.Namespace) -> list[Upstream]:
@@ -183,10 +181,8 @@ def _upstreams(args: argparse.Namespace) -> list[Upstream]:
 
     found: dict[str, Upstream] = {}
     for text in args.upstream:
-        try:
+        with as_usage():
             upstream = read_upstream(text)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
         if upstream.name in found:
             raise UsageError(f"--upstream: two servers are called {upstream.name}")
         found[upstream.name] = upstream
@@ -208,13 +204,14 @@ def _rules(args: argparse.Namespace) -> Rules:
     unknown = [name for name in (*args.trust, *rules.trusted) if name not in names]
     if unknown:
         raise UsageError(f"--trust: no server is called {unknown[0][:40]!r}")
-    return replace(
-        rules,
-        trusted=(*rules.trusted, *args.trust),
-        allow=(*rules.allow, *args.allow),
-        hold=(*rules.hold, *args.hold),
-        deny=(*rules.deny, *args.deny),
-    )
+    with as_usage():
+        return replace(
+            rules,
+            trusted=(*rules.trusted, *args.trust),
+            allow=(*rules.allow, *args.allow),
+            hold=(*rules.hold, *args.hold),
+            deny=(*rules.deny, *args.deny),
+        )
 
 
 def _state_key(args: argparse.Namespace) -> bytes | None:
@@ -231,13 +228,14 @@ def _authenticators(args: argparse.Namespace) -> list[Any]:
     if args.jwks:
         from ..gateway.jwt_tokens import ALGORITHMS, JwtAuthenticator
 
-        found.append(
-            JwtAuthenticator(
-                args.jwks, issuer=args.jwt_issuer, audience=args.jwt_audience,
-                algorithms=args.jwt_algorithm or ALGORITHMS, leeway_s=args.jwt_leeway,
-                caller_claim=args.jwt_caller, scope_prefix=args.jwt_scope_prefix,
-            )
-        )  # fmt: skip
+        with as_usage():
+            found.append(
+                JwtAuthenticator(
+                    args.jwks, issuer=args.jwt_issuer, audience=args.jwt_audience,
+                    algorithms=args.jwt_algorithm or ALGORITHMS, leeway_s=args.jwt_leeway,
+                    caller_claim=args.jwt_caller, scope_prefix=args.jwt_scope_prefix,
+                )
+            )  # fmt: skip
     if not found and not args.anonymous:
         print("nobody can call yet: gopher-mcp token add CALLER --scope call makes a token", file=sys.stderr)
         found.append(file)

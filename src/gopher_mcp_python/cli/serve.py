@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .failures import EXIT_OK
+from .failures import EXIT_OK, as_usage
 from .listening import add_address, check_address, end_when_told, tls_options
 from .status import waiting
 from .storing import add_store, store_of
@@ -40,12 +40,16 @@ def run(args: argparse.Namespace) -> int:
     check_address(args)
     tls = tls_options(args)
     try:
+        from ..serve.guard import host_names
         from ..serve.server import Server, bind
     except ImportError as error:
         raise OSError(f"{error.name} is not installed: pip install 'gopher-mcp-python[serve]'") from None
     from ..serve.app import create_app
     from ..store.housekeeping import Housekeeping
 
+    if args.allowed_host:
+        with as_usage("--allowed-host"):
+            host_names(args.allowed_host)
     tokens, uploads = token_file(args.tokens), _uploads(args.uploads)
     listener = bind(args.host, args.port)
     store: Store | None = None

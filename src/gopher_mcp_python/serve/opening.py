@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..store.core import Store
     from ..store.keys import KeyProvider
 
-__all__ = ["default_folder", "open_anchor", "open_backend", "open_store"]
+__all__ = ["default_folder", "open_anchor", "open_backend", "open_over", "open_store", "path_of"]
 
 
 def open_store(spec: str, keys: str | Path | KeyProvider | None = None, *, anchor: Anchor | None = None) -> Store:
@@ -22,14 +22,18 @@ def open_store(spec: str, keys: str | Path | KeyProvider | None = None, *, ancho
     Raises ValueError for another spec; StoreError when it can't be opened, or the anchor can't be used or is another
     audit's.
     """
+    return open_over(open_backend(spec), keys, anchor=anchor)
+
+
+def open_over(backend: Backend, keys: str | Path | KeyProvider | None, *, anchor: Anchor | None) -> Store:
+    """As `open_store`, over this backend, which is closed with the store, or when that can't be opened."""
     from ..store import chores
     from ..store.core import Store
 
-    backend = open_backend(spec)
     try:
         if anchor is not None:
             chores.write_anchor(backend, anchor)
-        return Store(backend, _keys(keys, spec), anchor=anchor)
+        return Store(backend, _keys(keys, backend), anchor=anchor)
     except BaseException:
         backend.close()
         raise
@@ -45,7 +49,7 @@ def open_anchor(place: str, *, make: bool = False) -> Anchor:
 
     if "://" in place:
         return UrlAnchor(place)
-    path = Path(place).expanduser()
+    path = path_of(place)
     try:
         if make:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
@@ -76,7 +80,7 @@ def open_backend(spec: str) -> Backend:
     if kind == "sqlite" and rest:
         from ..store.sqlite import SqliteBackend
 
-        return SqliteBackend(Path(rest.removeprefix("//")).expanduser())
+        return SqliteBackend(path_of(rest.removeprefix("//")))
     if kind in ("postgresql", "postgres") and colon:
         from ..store.postgres import PostgresBackend
 
@@ -84,14 +88,23 @@ def open_backend(spec: str) -> Backend:
     raise ValueError("the store must be memory, sqlite:PATH or postgresql://USER@HOST/DATABASE")  # may hold a password
 
 
-def _keys(given: str | Path | KeyProvider | None, spec: str) -> KeyProvider:
+def path_of(text: str | Path) -> Path:
+    """The path, with `~` put for a home folder. Raises ValueError where there is no such folder."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ValueError(f"there is no home folder of {Path(text).parts[0]!r}: write the path in full") from None
+
+
+def _keys(given: str | Path | KeyProvider | None, backend: Backend) -> KeyProvider:
     from ..store.keys import FileKeys, KeyRing, keys_from_environment
+    from ..store.memory import MemoryBackend
 
     if isinstance(given, (str, Path)):
-        return FileKeys(Path(given).expanduser())
+        return FileKeys(path_of(given))
     if given is not None:
         return given
     found = keys_from_environment()
     if found is not None:
         return found
-    return KeyRing.generate() if spec == "memory" else FileKeys(default_folder() / "store-keys")
+    return KeyRing.generate() if isinstance(backend, MemoryBackend) else FileKeys(default_folder() / "store-keys")
