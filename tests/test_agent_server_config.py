@@ -141,6 +141,11 @@ def test_an_unknown_route_is_refused() -> None:
         ServerConfig.fetch("k", ServerConfigRoute("server_id", "1"))
 
 
+def test_a_route_of_half_a_character_is_refused() -> None:
+    with pytest.raises(AgentError, match="'serverName' holds half a character"):
+        ServerConfig.fetch("k", ServerConfigRoute("serverName", "a\ud800b"))
+
+
 @pytest.mark.parametrize(
     ("status", "kind"),
     [(401, ApiKeyError), (403, ApiKeyError), (404, AgentError), (500, ConnectionError), (503, ConnectionError)],

@@ -73,6 +73,12 @@ def test_credentials_come_from_variables(monkeypatch: pytest.MonkeyPatch, canary
     assert options.headers(args) == {"X-A": "1:2", "X-Key": canary.secret("header")}
 
 
+def test_a_token_that_is_no_utf8_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "never-shown-\udcff")
+    ended = command("run", URL, "q", "--token-env", "MY_TOKEN")
+    assert ended.code == 1 and "access_token" in ended.err and "never-shown" not in ended.err + ended.out
+
+
 def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_TOKEN", raising=False)
     with pytest.raises(UsageError, match=r"--token-env: .*'NO_SUCH_TOKEN'"):

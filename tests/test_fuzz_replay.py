@@ -110,9 +110,9 @@ sys.exit({code})
 @pytest.mark.parametrize(
     ("name", "code", "exit_code", "said"),
     [
-        ("store", 0, 0, "store      5 s, 1,234 executions\n"),
-        ("store", 3, 1, "store      5 s, 1,234 executions, FAILED (log: "),
-        ("forms", 77, 1, "forms      5 s, 1,234 executions, FOUND: "),
+        ("store", 0, 0, "store      5 s, 0 s of processor time, 1,234 executions\n"),
+        ("store", 3, 1, "store      5 s, 0 s of processor time, 1,234 executions, FAILED (log: "),
+        ("forms", 77, 1, "forms      5 s, 0 s of processor time, 1,234 executions, FOUND: "),
     ],
 )
 def test_what_a_run_says_and_ends_with(

@@ -47,6 +47,7 @@ def test_everything_at_once(canary: Any) -> None:
         ("https://a.test/?accessToken=s3cret", "https://a.test/?accessToken=%3Credacted%3E"),
         ("https://a.test/x;code=s3cret/y", "https://a.test/x;<redacted>/y"),
         ("code=s3cret&state=s3cret", "code=<redacted>"),
+        ("https://a.test/?\ud800_token=s3cret", "https://a.test/?%3F_token=%3Credacted%3E"),
         ("https://a.test/verify/9f86d081884c7d659a2feaa0c55ad015", "https://a.test/verify/<redacted>"),
         ("https://a.test/guide/rate-limits-2024-updated", "https://a.test/guide/rate-limits-2024-updated"),
     ],

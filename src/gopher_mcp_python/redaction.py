@@ -67,7 +67,7 @@ def redact_url(url: str) -> str:
         return f"{parts.scheme}:{_REDACTED}"
     _, at, host = parts.netloc.rpartition("@")
     path = "/".join(map(_shown_segment, parts.path.split("/")))
-    query = urlencode([_shown_parameter(piece) for piece in parts.query.split("&") if piece])
+    query = urlencode([_shown_parameter(piece) for piece in parts.query.split("&") if piece], errors="replace")
     shown = urlunsplit((parts.scheme, f"{_REDACTED}@{host}" if at else host, path, query, ""))
     shown = f"{shown}#{_REDACTED}" if parts.fragment else shown
     return shown if len(shown) <= _LONGEST_URL else shown[:_LONGEST_URL] + "..."

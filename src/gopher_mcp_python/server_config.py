@@ -54,6 +54,10 @@ class ServerConfig:
             raise AgentError(f"The route must be a ServerConfigRoute or None, not {type(route).__name__}")
         if route is not None and (not isinstance(route.value, str) or not route.value.strip()):
             raise AgentError(f"The value of the route {route.key!r} must be a non-empty string")
+        from .forms.bounds import is_unsendable
+
+        if route is not None and is_unsendable(route.value):
+            raise AgentError(f"The value of the route {route.key!r} holds half a character (a lone surrogate)")
         if route is not None and route.key not in _ROUTES:
             raise AgentError(f"Unknown server configuration route {route.key!r}; it is one of {', '.join(_ROUTES)}")
         return _checked(_request(_address(route), api_key.strip()), api_key.strip())
