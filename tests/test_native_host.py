@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
-import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gopher_mcp_python.native import clashes, elf, names
+from gopher_mcp_python.native.ldcache import read_cache
 from tests.support import children
 from tests.support.compiled import functions, shared_library
 from tests.support.postgres import Postgres
@@ -176,8 +177,6 @@ def test_this_machines_sqlite_goes_first(vendor_library: Path) -> None:
 
 
 def _extension(name: str) -> str:
-    import importlib.util
-
     spec = importlib.util.find_spec(name)
     assert spec is not None and spec.origin is not None
     return spec.origin
@@ -285,8 +284,6 @@ print(json.dumps(broken))
 
 @pytest.mark.long
 def test_every_library_of_this_machine_opens_as_before(native_environment: dict[str, str]) -> None:
-    from gopher_mcp_python.native.ldcache import read_cache
-
     paths = sorted(set(read_cache("x64").values()))
     assert len(paths) > 50
     broken = {}
@@ -302,23 +299,21 @@ def test_every_library_of_this_machine_opens_as_before(native_environment: dict[
     "name", ["zlib", "_ssl", "_hashlib", "_ctypes", "_lzma", "_bz2", "_curses", "readline", "_uuid"]
 )
 def test_the_standard_librarys_own_modules_work_after_loading(native_environment: dict[str, str], name: str) -> None:
-    folder = Path(sysconfig.get_path("stdlib")) / "lib-dynload"
-    if not list(folder.glob(f"{name}.*")):
-        pytest.skip(f"this interpreter has no module {name} in a file of its own")
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"this interpreter has no module {name}")
     code = _AFTER_LOADING + f"import {name}\nprint({name}.__name__)"
     assert children.python(code, env=native_environment).check().out == f"{name}\n"
 
 
-@pytest.mark.parametrize("soname", ["libpq.so.5", "libcurl.so.4", "libcurl-gnutls.so.4", "libgssapi_krb5.so.2",
-                                    "libxml2.so.2", "libldap-2.5.so.0", "libgnutls.so.30", "libz.so.1"])  # fmt: skip
-def test_the_hosts_libraries_open_after_loading(
-    native_environment: dict[str, str], soname: str, openssl11: Callable[..., Path]
-) -> None:
-    code = (
-        "import ctypes, os, sys\ntry:\n    ctypes.CDLL(sys.argv[2], mode=os.RTLD_NOW)\nexcept OSError as error:\n"
-        "    print(error)\n    raise SystemExit(1)"
-    )
+@pytest.mark.parametrize("sonames", ["libpq.so.5", "libcurl.so.4", "libcurl-gnutls.so.4", "libgssapi_krb5.so.2",
+                                     "libxml2.so.2 libxml2.so.16", "libldap-2.5.so.0 libldap.so.2", "libgnutls.so.30",
+                                     "libz.so.1"])  # fmt: skip
+def test_the_hosts_libraries_open_after_loading(native_environment: dict[str, str], sonames: str) -> None:
+    """One that the host lacks proves nothing: the vendor's own copy may open by that name once it is loaded."""
+    here = [soname for soname in sonames.split() if soname in read_cache("x64")]
+    if not here:
+        pytest.skip(f"this machine has no {sonames.replace(' ', ' or ')}")
+    code = "import ctypes, os, sys\nctypes.CDLL(sys.argv[2], mode=os.RTLD_NOW)"
     loading = "from gopher_mcp_python.native import load\nload()\n"
-    before = children.python(code, "-", soname, env=native_environment)
-    after = children.python(loading + code, "-", soname, env=native_environment)
-    assert after.code == before.code, after.out
+    children.python(code, "-", here[0], env=native_environment).check()
+    children.python(loading + code, "-", here[0], env=native_environment).check()
