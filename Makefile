@@ -66,8 +66,12 @@ test-long: build
 demo: build
 	@$(bin)/python -m gopher_mcp_python demo
 
+# Results and plots in build/benchmarks; BENCH_ARGS="callback threads" measures those alone, --quick with few rounds.
+# BENCH_ARGS=--page measures nothing, and makes docs/benchmarks.md of what was measured.
+BENCH_ARGS ?=
 bench: build
-	@$(bin)/python -m benchmarks
+	@echo "== benchmarks"
+	@$(bin)/python -m benchmarks $(BENCH_ARGS)
 
 conformance: build
 	@echo "== conformance"

@@ -18,6 +18,7 @@ from benchmarks._report import note
 from tests.support import vendor
 
 VERSION = "0.1.39"
+NAME = f"the published package {VERSION}"
 
 
 def python() -> Path:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks import _peer
-from benchmarks._report import Target, main, median, note, rounded
+from benchmarks._report import Compared, Target, main, median, note, rounded
 from tests.support import testkit
 
 SIDE = Path(__file__).with_name("_callback_side.py")
@@ -33,6 +33,15 @@ TARGETS = (
     Target("same_thread_speedup", ">=", 30, "times faster than the published package"),
     Target("foreign_thread_speedup", ">=", 20, "times faster than the published package"),
 )
+COMPARED = (
+    Compared("inline callback, caller's thread", "same_thread_ns", "peer_same_thread_ns", "same_thread_speedup",
+             _peer.NAME, "speedup"),
+    Compared("inline callback, foreign thread", "foreign_thread_ns", "peer_foreign_thread_ns",
+             "foreign_thread_speedup", _peer.NAME, "speedup"),
+    Compared("callback handed over to the thread of run()", "handed_over_ns"),
+    Compared("the same, from a foreign thread", "handed_over_foreign_ns"),
+)  # fmt: skip
+QUICK = {"ROUNDS": 2, "WARM_UP": 1}
 
 
 class Side:
@@ -96,4 +105,4 @@ def measure() -> dict[str, float | None]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main("benchmarks.callback", measure, TARGETS))
+    raise SystemExit(main("benchmarks.callback"))

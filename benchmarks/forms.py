@@ -10,12 +10,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks._report import Target, main, median, note, rounded
+from benchmarks._report import Compared, Target, main, median, note, rounded
 
 FIELDS = 1000
 TURNS = 15
 
 TARGETS = (Target("form_ratio", "<=", 2.5, f"a form of {FIELDS} fields, read and validated, against jsonschema alone"),)
+COMPARED = (
+    Compared(f"form of {FIELDS:,} fields, read and validated", "form_ms", "jsonschema_ms", "form_ratio", "jsonschema"),
+)
+QUICK = {"TURNS": 3}
 
 
 def form() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -77,4 +81,4 @@ def measure() -> dict[str, float | str | None]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main("benchmarks.forms", measure, TARGETS))
+    raise SystemExit(main("benchmarks.forms"))

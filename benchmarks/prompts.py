@@ -16,7 +16,7 @@ import sys
 import time
 from importlib.util import find_spec
 
-from benchmarks._report import Target, main, median, note, rounded
+from benchmarks._report import Compared, Target, main, median, note, rounded
 from tests.support import children
 
 PROCESSES = 5
@@ -30,6 +30,17 @@ TARGETS = (
     Target("line_50_ms", "<=", 50, "request to the first question on a terminal, line by line, 50 fields"),
     Target("screen_50_ms", "<=", 50, "request to the first question on a terminal, full screen, 50 fields"),
 )
+_PROMPTS = (
+    ("dialog_50", "dialog of 50 fields, first paint", "a plain QDialog"),
+    ("dialog_500", "dialog of 500 fields, first paint", "a plain QDialog"),
+    ("line_50", "terminal by line, 50 fields, question", "a plain print of its text"),
+    ("screen_50", "terminal's screen, 50 fields, question", "a plain print of its text"),
+)
+COMPARED = (
+    *(Compared(f"{what}, warm", f"{key}_ms", f"{key}_raw_ms", f"{key}_ratio", plain) for key, what, plain in _PROMPTS),
+    *(Compared(f"{what}, cold", f"{key}_cold_ms") for key, what, _ in _PROMPTS),
+)
+QUICK = {"PROCESSES": 1, "TURNS": 2}
 
 _REQUEST = """
 import json, sys, time
@@ -185,4 +196,4 @@ def measure() -> dict[str, float | None]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main("benchmarks.prompts", measure, TARGETS))
+    raise SystemExit(main("benchmarks.prompts"))

@@ -11,7 +11,7 @@ import gc
 import random
 
 from benchmarks._callback_side import Driver
-from benchmarks._report import Target, main, median, note, rounded
+from benchmarks._report import Compared, Target, main, median, note, rounded
 from gopher_mcp_python.elicitation import GopherAgentElicitationOptions, non_blocking
 from gopher_mcp_python.elicitor import Elicitor
 from gopher_mcp_python.ffi import _bridge
@@ -24,6 +24,11 @@ ROUNDS = 201
 WARM_UP = 5
 
 TARGETS = (Target("registry_ratio", "<=", 1.15, "callback among 1,000,000 live entries against among 1,000"),)
+COMPARED = (
+    Compared(f"inline callback among {LARGE:,} live agents", "large_ns", "small_ns", "registry_ratio",
+             f"the same among {SMALL:,}"),
+)  # fmt: skip
+QUICK = {"ROUNDS": 11}
 
 
 def _handles(count: int, host: testkit.Host) -> list[_bridge.AgentHandle]:
@@ -70,4 +75,4 @@ def measure() -> dict[str, float | int | None]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main("benchmarks.registry", measure, TARGETS))
+    raise SystemExit(main("benchmarks.registry"))

@@ -30,17 +30,25 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import _peer
-from benchmarks._report import Target, main, median, note, rounded
+from benchmarks._report import Compared, Target, main, median, note, rounded
 from benchmarks.startup import ours
 from tests.support import children, vendor
 from tests.support.scripted_llm import ScriptedModel
 
-TURNS = 5
+TURNS = 3  # most of a turn is waiting that does not vary
 
 TARGETS = (
     Target("embedded_warm_ratio", "<=", 0.6, "process start to tool result with a stored token, against the published"),
     Target("embedded_cold_ratio", "<=", 1.0, "the same with a sign-in, without the person's time"),
 )
+COMPARED = tuple(
+    Compared(f"{what}, {engine} engine{where}", f"{prefix}{engine}_{kind}_ms", f"{prefix}peer_{kind}_ms",
+             f"{prefix}{engine}_{kind}_ratio", _peer.NAME)
+    for prefix, where in (("", ""), ("bare_", ", no streams"))
+    for kind, what in (("warm", "result, stored token"), ("cold", "result, sign-in"))
+    for engine in ("embedded", "native")
+)  # fmt: skip
+QUICK = {"TURNS": 1}
 
 PROGRAM = """
 import json, sys, time
@@ -188,4 +196,4 @@ def measure() -> dict[str, float | None]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main("benchmarks.signin", measure, TARGETS))
+    raise SystemExit(main("benchmarks.signin"))

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks import _peer
-from benchmarks._report import Target, main, median, note, rounded
+from benchmarks._report import Compared, Target, main, median, note, rounded
 from tests.support import children, vendor
 from tests.support.scripted_llm import ScriptedModel
 
@@ -31,6 +31,20 @@ TARGETS = (
     Target("import_ratio", "<=", 0.4, "import time against the published package"),
     Target("embedded_ratio", "<=", 0.6, "process start to handler, embedded engine against the published package"),
 )
+COMPARED = (
+    Compared("import of the package", "import_ms", "peer_import_ms", "import_ratio", _peer.NAME),
+    Compared("import of GopherAgent", "import_agent_ms", "peer_import_agent_ms", "import_agent_ratio", _peer.NAME),
+    *(
+        Compared(f"process start to handler, {what}", f"{side}_handler_ms", "peer_handler_ms", f"{side}_ratio",
+                 _peer.NAME)
+        for side, what in (
+            ("embedded", "embedded engine"),
+            ("embedded_openai", "embedded engine, OpenAI's SDK"),
+            ("native", "native engine"),
+        )
+    ),
+)  # fmt: skip
+QUICK = {"IMPORT_TURNS": 2, "PROGRAM_TURNS": 1}
 
 _IMPORT = "import time; t = time.perf_counter(); import gopher_mcp_python; print(time.perf_counter() - t)"
 # Names are loaded on first use here, with the import there: so the import of the name that every program needs, too.
@@ -115,6 +129,7 @@ def _imports(peer: Path) -> dict[str, float | None]:
         "peer_import_ms": rounded(found["peer"] * 1e3),
         "import_ratio": rounded(found["ours"] / found["peer"]),
         "import_agent_ms": rounded(agent["ours"] * 1e3),
+        "peer_import_agent_ms": rounded(agent["peer"] * 1e3),
         "import_agent_ratio": rounded(agent["ours"] / agent["peer"]),
     }
 
@@ -156,4 +171,4 @@ def measure() -> dict[str, float | None]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main("benchmarks.startup", measure, TARGETS))
+    raise SystemExit(main("benchmarks.startup"))

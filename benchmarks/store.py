@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks._report import Target, main, median, note, rounded
+from benchmarks._report import Compared, Target, main, median, note, rounded
 
 WAKES, POLLS = 60, 30
 LISTS, PAIRS = 60, 400
@@ -26,6 +26,15 @@ TARGETS = (
     Target("pending_ratio", "<=", 1.5, f"pending at {MANY:,} rows against {FEW:,}"),
     Target("write_ratio", "<=", 1.3, "create and respond against the same SQL without us"),
 )
+COMPARED = (
+    Compared("answered until a waiter has it", "wake_ms", "polled_ms", "wake_ratio", "polling every 100 ms"),
+    Compared(f"list of who has to answer, {MANY:,} rows", "pending_many_ms", "pending_few_ms", "pending_ratio",
+             f"the same at {FEW:,} rows"),
+    Compared("question and answer stored", "write_ms", "sql_ms", "write_ratio", "the same SQL without us"),
+    Compared("the same on a server that waits for no disk", "fast_write_ms", "fast_sql_ms", "fast_write_ratio",
+             "the same SQL without us"),
+)  # fmt: skip
+QUICK = {"WAKES": 6, "POLLS": 6, "LISTS": 6, "PAIRS": 40}
 
 # Rows of a thousand callers, of whom ours is one; every fiftieth is still open.
 _FILL = """
@@ -215,4 +224,4 @@ def measure() -> dict[str, float | str | None]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main("benchmarks.store", measure, TARGETS))
+    raise SystemExit(main("benchmarks.store"))

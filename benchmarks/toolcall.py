@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 
-from benchmarks._report import Target, main, median, note, rounded
+from benchmarks._report import Compared, Target, main, median, note, rounded
 from tests.support.servers import McpServer
 
 TURNS = 200
@@ -18,6 +18,10 @@ ROUNDS = 5
 WARM_UP = 20
 
 TARGETS = (Target("tool_call_ratio", "<=", 1.10, "one tool call, embedded engine against the raw SDK client"),)
+COMPARED = (
+    Compared("tool call, embedded engine", "engine_us", "raw_client_us", "tool_call_ratio", "the SDK's client"),
+)
+QUICK = {"TURNS": 20, "ROUNDS": 2}
 
 
 async def _round(agent, client) -> tuple[float, float]:  # type: ignore[no-untyped-def]
@@ -64,4 +68,4 @@ def measure() -> dict[str, float | str | None]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main("benchmarks.toolcall", measure, TARGETS))
+    raise SystemExit(main("benchmarks.toolcall"))

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from benchmarks._report import Target, main, median, note, rounded
+from benchmarks._report import Compared, Target, main, median, note, rounded
 from tests.support.servers import McpServer
 
 TURNS = 100
@@ -25,6 +25,15 @@ TARGETS = (
     Target("elicitation_ratio", "<=", 1.10, "one tool call that asks a form, the same"),
     Target("parallel_ratio", "<=", 1.10, f"{AT_ONCE} calls at once, the same"),
 )
+COMPARED = tuple(
+    Compared(what, f"{kind}_toolset_us", f"{kind}_raw_client_us", f"{kind}_ratio", "the SDK's client")
+    for kind, what in (
+        ("call", "tool call, McpToolset"),
+        ("elicitation", "tool call that asks a form, McpToolset"),
+        ("parallel", f"{AT_ONCE} tool calls at once, McpToolset"),
+    )
+)
+QUICK = {"TURNS": 10, "ROUNDS": 2}
 Work = Callable[[], Awaitable[Any]]
 
 
@@ -106,4 +115,4 @@ def measure() -> dict[str, float | str | None]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main("benchmarks.toolset", measure, TARGETS))
+    raise SystemExit(main("benchmarks.toolset"))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks._marks import fill, table
 from benchmarks.scale.plot import curves
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, PLOT = ROOT / "docs" / "scale.md", ROOT / "docs" / "images" / "scale.svg"
-_MARKED = re.compile(r"(<!-- table: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 NAMES = {
     "feeds": "feeds of one replica",
     "connections": "connections of Postgres",
@@ -50,12 +48,7 @@ def filled(page: str, measured: dict[str, Any], simulated: dict[str, Any]) -> st
         "check": _check(simulated),
         "waits": _waits(simulated),
     }
-    return _MARKED.sub(lambda found: f"{found[1]}{tables[found[2]]}\n{found[4]}", page)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+    return fill(page, tables)
 
 
 def number(value: float) -> str:
@@ -79,7 +72,7 @@ def _machine(measured: dict[str, Any]) -> str:
         ("seconds for each point", str(of["seconds_per_point"])),
         ("8 KB written and on the disk", _ms(measured["sync_s"])),
     ]
-    return _table(("", ""), rows)
+    return table(("", ""), rows)
 
 
 def _one(measured: dict[str, Any]) -> str:
@@ -94,7 +87,7 @@ def _one(measured: dict[str, Any]) -> str:
         rows.append((what, _ms(measured[f"{name}_s"]), _ms(measured[f"{name}_cpu_s"]), _ms(of_server)))
     head = ("step", "time", "processor of the replica", "processor of Postgres")
     sealing = f"{number(measured['seal_s'] * 1e6)} and {number(measured['unseal_s'] * 1e6)} µs"
-    return _table(head, [*rows, ("sealing and unsealing, in these", sealing, "", "")])
+    return table(head, [*rows, ("sealing and unsealing, in these", sealing, "", "")])
 
 
 def _database(measured: dict[str, Any]) -> str:
@@ -108,7 +101,7 @@ def _database(measured: dict[str, Any]) -> str:
         ("pruned by one replica, per second", number(measured["pruned_per_second"])),
         ("audit records verified, per second", number(measured["verified_per_second"])),
     ]
-    return _table(("", ""), rows)
+    return table(("", ""), rows)
 
 
 def _chains(measured: dict[str, Any]) -> str:
@@ -123,7 +116,7 @@ def _chains(measured: dict[str, Any]) -> str:
         (f"rows without a chain, with NOTIFY, {one['listeners']} listeners, 16 connections", number(one["per_second"]))
         for one in measured["notified"]
     ]
-    return _table(("transactions with one record each", "per second"), rows)
+    return table(("transactions with one record each", "per second"), rows)
 
 
 def _process(measured: dict[str, Any]) -> str:
@@ -139,7 +132,7 @@ def _process(measured: dict[str, Any]) -> str:
         ("`gopher-mcp serve` that idles", f"{number(measured['replica_bytes'] / 1e6)} MB",
          f"{number(measured['replica_idle_cpu'] * 100)} % of a core"),
     ]  # fmt: skip
-    return _table(("", "memory", "processor"), rows)
+    return table(("", "memory", "processor"), rows)
 
 
 def _kb(size: float) -> str:
@@ -160,7 +153,7 @@ def _full(simulated: dict[str, Any]) -> str:
         (NAMES[name], _users(shipped[name]), _users(remedied[name]) if name in remedied else "is not there")
         for name in ordered
     ]
-    return _table(("part, there once", "full at so many users, as shipped", "with the remedies"), rows)
+    return table(("part, there once", "full at so many users, as shipped", "with the remedies"), rows)
 
 
 def _sizes(simulated: dict[str, Any]) -> str:
@@ -182,7 +175,7 @@ def _sizes(simulated: dict[str, Any]) -> str:
         rows.append((f"**{title}**: databases", design, "shards"))
         rows += [(label, design, key) for label, key in of_the_design]
     cells = [(label, *(number(one[key]) for one in simulated[design].values())) for label, design, key in rows]
-    return _table(head, cells)
+    return table(head, cells)
 
 
 def _check(simulated: dict[str, Any]) -> str:
@@ -191,7 +184,7 @@ def _check(simulated: dict[str, Any]) -> str:
         (str(one["connections"]), number(one["measured"]), number(one["simulated"]), _ms(one["flush_s"]))
         for one in simulated["checked"]
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _waits(simulated: dict[str, Any]) -> str:
@@ -204,4 +197,4 @@ def _waits(simulated: dict[str, Any]) -> str:
         rows.append(
             (f"{one['users']:,}", one["design"], f"{one['shards']:,}", number(one["writes_per_second"]), *times, busy)
         )
-    return _table(head, rows)
+    return table(head, rows)

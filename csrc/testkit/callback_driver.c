@@ -64,3 +64,57 @@ DRIVER_API double driver_foreign_thread(gopher_orch_elicitation_callback_t callb
     pthread_join(thread, NULL);
     return job.result;
 }
+
+#define MOST_THREADS 64
+
+struct start {
+    pthread_mutex_t lock;
+    pthread_cond_t opened;
+    int ready, open;
+};
+
+struct one_of_many {
+    struct job job;
+    struct start *start;
+};
+
+static void *on_one_of_many(void *argument) {
+    struct one_of_many *one = argument;
+    struct start *start = one->start;
+    pthread_mutex_lock(&start->lock);
+    start->ready++;
+    pthread_cond_broadcast(&start->opened);
+    while (!start->open)
+        pthread_cond_wait(&start->opened, &start->lock);
+    pthread_mutex_unlock(&start->lock);
+    return on_thread(&one->job);
+}
+
+/* On `threads` such threads at once, each with a token of its own (`count` 1: all with the same one). All are started
+ * before the first call. Gives the nanoseconds from then until the last one is done, for each of all the calls. */
+DRIVER_API double driver_threads(gopher_orch_elicitation_callback_t callback, const uint64_t *tokens, long count,
+                                 long calls, int threads) {
+    struct start start = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+    struct one_of_many all[MOST_THREADS];
+    pthread_t ids[MOST_THREADS];
+    int started = 0, good = threads >= 1 && threads <= MOST_THREADS && count >= 1;
+    for (; good && started < threads; started++) {
+        struct job job = {callback, tokens + started % count, 1, calls, -1};
+        all[started] = (struct one_of_many){job, &start};
+        if (pthread_create(&ids[started], NULL, on_one_of_many, &all[started]))
+            break;
+    }
+    pthread_mutex_lock(&start.lock);
+    while (start.ready < started)
+        pthread_cond_wait(&start.opened, &start.lock);
+    start.open = 1;
+    double begin = now_ns();
+    pthread_cond_broadcast(&start.opened);
+    pthread_mutex_unlock(&start.lock);
+    for (int i = 0; i < started; i++) {
+        pthread_join(ids[i], NULL);
+        good = good && all[i].job.result >= 0;
+    }
+    double end = now_ns();
+    return good && started == threads ? (end - begin) / ((double)calls * threads) : -1;
+}
