@@ -15,7 +15,8 @@ here=$(cd "$(dirname "$0")/../../.." && pwd)
 fail() { echo "debian13.sh: $1" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || fail "needs root, for chroot"
 command -v debootstrap >/dev/null || fail "debootstrap is missing: apt-get install debootstrap"
-command -v unshare >/dev/null || fail "unshare is missing: apt-get install util-linux"
+command -v unshare >/dev/null && command -v setpriv >/dev/null ||
+    fail "unshare or setpriv is missing: apt-get install util-linux"
 mirror=${MIRROR:-http://deb.debian.org/debian}
 mkdir -p "$dir"; dir=$(cd "$dir" && pwd)
 export root="$dir/root" certificates=/etc/ssl/certs/ca-certificates.crt
@@ -28,7 +29,7 @@ trap 'exit 143' TERM HUP
 # apart COMMAND [ARGUMENTS...]: with mounts and processes of its own, which end with it. It runs in the background,
 # since a shell that waits for a command in the foreground answers no signal.
 apart() {
-    unshare --mount --pid --fork --kill-child "$@" < /dev/null &
+    setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child "$@" < /dev/null &
     child=$!
     status=0; wait "$child" || status=$?
     child=
@@ -71,8 +72,10 @@ git -c safe.directory='*' clone -q "$here" "$root/src"
 git -C "$root/src" -c advice.detachedHead=false checkout -q --detach "${REVISION:-HEAD}"
 
 echo "== installing"
-inside sh -c 'apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
-    make gcc libc6-dev python3 python3-venv python3-dev && tests/support/system.sh python3 --install' \
+# The first command takes up what an interrupted run left half installed.
+inside sh -c 'export DEBIAN_FRONTEND=noninteractive; dpkg --configure -a && apt-get -qq update &&
+    apt-get -qq install -y --no-install-recommends make gcc libc6-dev python3 python3-venv python3-dev &&
+    tests/support/system.sh python3 --install' \
     > "$dir/install.log" 2>&1 || { tail -5 "$dir/install.log" >&2; exit 1; }
 echo "== $(git -C "$root/src" log -1 --format='commit %h, %cs')"
 inside sh -c 'python3 --version; openssl version; /usr/lib/postgresql/*/bin/postgres --version; chromium --version; tmux -V'
