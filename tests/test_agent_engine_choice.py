@@ -29,7 +29,7 @@ class Library:
 @pytest.fixture(autouse=True)
 def _unsaid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test is its own process as far as the one warning is concerned."""
-    monkeypatch.setattr(mismatch, "_said", False)
+    monkeypatch.setattr(mismatch, "_TO_SAY", [True])
     monkeypatch.delenv("GOPHER_MCP_ENGINE", raising=False)
 
 

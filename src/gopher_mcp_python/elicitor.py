@@ -155,19 +155,17 @@ class Elicitor:
         was declined or cancelled in an earlier run may be asked again; what was accepted may not, nor what was refused
         since that run ended (while the agent was made, on the session's own stream)."""
         with self._lock:
-            first, self._runs = self._runs == 0, self._runs + 1
-            if first:
+            if self._runs == 0:
                 self._cause = None
-        if first:
-            self._answered.begin_run()
+                self._answered.begin_run()
+            self._runs += 1
         try:
             yield
         finally:
-            with self._lock:
+            with self._lock:  # the next run begins after the end of this one
                 self._runs -= 1
-                last = self._runs == 0
-            if last:
-                self._answered.end_run()
+                if self._runs == 0:
+                    self._answered.end_run()
 
     def check_thread(self) -> None:
         """For a run that begins on this thread. Raises AgentError where nobody could be asked because of that."""

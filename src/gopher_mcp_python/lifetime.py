@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Life"]
 
 _LIVE: set[Life] = set()  # strong: an agent that nobody disposed of is still released at exit
-_hooked = False
+_TO_HOOK = [True]  # once: taking it out is atomic
 
 
 class Life:
@@ -77,10 +77,10 @@ def _dropped(life: Life) -> None:
 
 
 def _hook_once() -> None:
-    global _hooked
-    if _hooked:
+    try:
+        _TO_HOOK.pop()
+    except IndexError:
         return
-    _hooked = True
     atexit.register(_end_all)
     if hasattr(os, "register_at_fork"):
         from .handlers.turns import TERMINAL

@@ -26,14 +26,16 @@ class LoneRequest:
         self.content: Mapping[str, Any] | None = None
         self._deadline = deadline_after(timeout_ms)
         self._done = threading.Event()
+        self._lock = threading.Lock()  # between an answer and the end of the wait for it
 
     def answer(self, action: int | str, content: Mapping[str, Any] | None = None) -> bool:
-        if not self.is_open():
-            return False
-        self.code = CODE_OF[action] if isinstance(action, str) else action
-        self.content = content
-        self._done.set()
-        return True
+        with self._lock:
+            if not self.is_open():
+                return False
+            self.code = CODE_OF[action] if isinstance(action, str) else action
+            self.content = content
+            self._done.set()
+            return True
 
     def is_open(self) -> bool:
         return not self._done.is_set() and self._wanted() and self.remaining_ms() != 0
@@ -47,3 +49,5 @@ class LoneRequest:
         """Until it is answered, its time is up or it is not wanted any more."""
         while self.is_open():
             self._done.wait(0.05)
+        with self._lock:
+            self._done.set()  # what comes now comes too late

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
-_said = False
+_TO_SAY = [True]  # once: taking it out is atomic
 
 
 def warn_once(reason: str) -> None:
     """Warns that an installed native package can't be used, unless this process has said so already. The warning points
     at the line outside of this package that brought it about."""
-    global _said
-    if _said:
+    try:
+        _TO_SAY.pop()
+    except IndexError:
         return
-    _said = True
     import warnings
 
     from .errors import NativeMismatchWarning

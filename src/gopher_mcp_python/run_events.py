@@ -61,6 +61,8 @@ class RunEvents:
         if not self.heard:
             return
         with self.lock:
+            if self._over:  # since the look above
+                return
             self._run_id, self._iteration = run_id or self._run_id, iteration
             self._completed = self._completed or kind == "run_completed"
             event = self._event(kind, data, self._call_id(kind, data))
@@ -151,6 +153,7 @@ class AgentEvents:
 
     def __init__(self) -> None:
         self._on_event: EventHandler | None = None
+        self._lock = threading.RLock()  # a run may end while the next one has its turn already
         self._turn: RunEvents | None = None
         self.heard = False
 
@@ -171,8 +174,9 @@ class AgentEvents:
             run.end(status, error=told)
             raise
         finally:
-            if self._turn is run:
-                self._turn, self.heard = None, self._on_event is not None
+            with self._lock:
+                if self._turn is run:
+                    self._turn, self.heard = None, self._on_event is not None
             run.end(COMPLETED)
             _current.reset(token)
 
@@ -182,7 +186,8 @@ class AgentEvents:
         if run is None or owner is not self or run.over:  # an engine's agent that is used without a GopherAgent
             run = RunEvents(self._on_event)
         run.begin()
-        self._turn, self.heard = run, run.heard
+        with self._lock:
+            self._turn, self.heard = run, run.heard
         return run
 
     def asking(self, request: GopherAgentElicitationRequest, pending: Any) -> Asking:

@@ -17,7 +17,6 @@ import contextvars
 import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -33,7 +32,11 @@ EXIT_SECONDS = 1.0
 EXIT_WITH_PROCESSES_SECONDS = 6.0
 # Seconds that answers have to reach their servers when the call that asked is given up at the same time.
 ANSWER_SECONDS = 0.8
-_live: weakref.WeakSet[LoopThread] = weakref.WeakSet()
+# Those whose thread runs, which would keep them in any case. No weak set: before Python 3.14 none can be looked through
+# while another thread adds to it.
+_live: set[LoopThread] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_live.clear)
 
 
 class LoopThread:
@@ -78,7 +81,8 @@ class LoopThread:
             if self._closed:
                 raise AgentError("Agent has been disposed")
             self._calls.add(call)
-        self._loop.call_soon_threadsafe(call._begin, main, context=contextvars.copy_context())
+            # Under the lock: who closes meanwhile could have ended the loop before.
+            self._loop.call_soon_threadsafe(call._begin, main, context=contextvars.copy_context())
         return call
 
     def soon(self, callback: Callable[..., Any], *args: Any) -> None:
@@ -144,6 +148,7 @@ class LoopThread:
             finally:
                 asyncio.set_event_loop(None)
                 loop.close()
+                _live.discard(self)
 
 
 def _never() -> bool:

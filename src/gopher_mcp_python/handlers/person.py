@@ -26,7 +26,7 @@ class Person:
         self._prompt = prompt
         self._guard = guard
         self._refused: set[str] = set()
-        self._refusals: dict[str | None, int] = {}  # how often everything of a server was refused
+        self._refusals: dict[str | None, object] = {}  # a new mark each time that everything of a server was refused
 
     @classmethod
     def behind(cls, handler: Any, open_browser: Any) -> Person | None:
@@ -77,14 +77,14 @@ class Person:
         """Asks. Who refuses everything of a server has refused, too, what else of it is open or stands in line."""
         watch.lasting = self._lasting(request)
         server, is_open = request.server, watch.is_open
-        before = self._refusals.get(server, 0)
-        watch.is_open = lambda: self._refusals.get(server, 0) == before and is_open()
+        before = self._refusals.get(server)
+        watch.is_open = lambda: self._refusals.get(server) is before and is_open()
         answer = self._prompt.ask(request, watch)
         if answer.whole_server is not None and server is not None:
             if self._guard is None:
                 self._refused.add(server)
-            self._refusals[server] = before + 1
-        elif answer.action == "cancel" and self._refusals.get(server, 0) != before:
+            self._refusals[server] = object()
+        elif answer.action == "cancel" and self._refusals.get(server) is not before:
             return DECLINED
         return answer
 
