@@ -105,13 +105,15 @@ async def keeping_file(
     uploads: Uploads, one: StoredElicitation, response: Mapping[str, Any], record: Callable[[], Awaitable[Outcome]]
 ) -> Outcome:
     """Records an answer that names a file. The file stays from before that on, others for the same elicitation go
-    afterwards. A store that fails meanwhile leaves it, since it may be the answer. Raises Problem: 507, and those of
-    `record`."""
+    afterwards. A store that fails meanwhile leaves it, since it may be the answer. Raises Problem: 409, 507, and those
+    of `record`."""
     upload = await run_in_threadpool(uploads.find, one.caller, one.id, response.get("file_id"))
     if upload is None:
         return await record()
     try:
         is_new = await run_in_threadpool(uploads.claim, upload)
+    except Refused as refused:
+        raise Problem(refused.status, str(refused)) from None
     except OSError:
         raise Problem(507, _NO_ROOM) from None
     outcome = await record()

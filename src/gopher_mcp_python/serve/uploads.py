@@ -121,10 +121,13 @@ class Uploads:
 
     def claim(self, upload: Upload) -> bool:
         """It is about to be an answer, so that nothing removes it; False when it was one. Noted before the answer is
-        recorded: what dies in between leaves a file too many, and never an answer without its file."""
+        recorded: what dies in between leaves a file too many, and never an answer without its file. Raises Refused when
+        it is not there any more."""
         with self._noting:
             found = self._read(upload.file_id)
-            if found is not None and found.is_answer:
+            if found is None:
+                raise Refused(409, "the file was removed meanwhile: send it again")
+            if found.is_answer:
                 return False
             self._note(Upload(**{**asdict(upload), "is_answer": True}))
             return True
@@ -187,14 +190,15 @@ class Uploads:
 
     def _remove(self, file_id: str) -> bool:
         """Removes a file that is no answer."""
-        upload = self._read(file_id)  # another process may have made it one
-        if upload is not None and upload.is_answer:
-            return False
-        self._known.pop(file_id, None)
-        for path in (self.folder / f"{file_id}.json", self.folder / file_id):
-            with suppress(OSError):
-                path.unlink()
-        return True
+        with self._noting:  # nobody claims it meanwhile
+            upload = self._read(file_id)  # another process may have made it one
+            if upload is not None and upload.is_answer:
+                return False
+            self._known.pop(file_id, None)
+            for path in (self.folder / f"{file_id}.json", self.folder / file_id):
+                with suppress(OSError):
+                    path.unlink()
+            return True
 
     def _ended(self, incoming: Incoming) -> None:
         with self._lock:

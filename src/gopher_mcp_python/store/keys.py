@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,9 +78,11 @@ class KeyRing:
         return KeyRing([os.urandom(KEY_BYTES), *self])
 
     def current(self) -> tuple[str, bytes]:
+        """The id and the 32 bytes of the key that seals."""
         return self._current, self._keys[self._current]
 
     def find(self, key_id: str) -> bytes | None:
+        """The key of that id; None when it is none of the ring's."""
         return self._keys.get(key_id)
 
     def __len__(self) -> int:
@@ -97,6 +100,7 @@ class FileKeys:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Raises StoreError when the file can't be read or made, other users may read it, or it holds no keys."""
         self._path = Path(path)
+        self._lock = threading.Lock()  # what a thread has read must not replace what another read later
         self._seen: tuple[int, ...] | None = None
         self._ring = self._read() or self._make()
 
@@ -104,10 +108,12 @@ class FileKeys:
         return f"FileKeys({str(self._path)!r})"
 
     def current(self) -> tuple[str, bytes]:
+        """The id and the 32 bytes of the key that seals; the file is looked at first. Raises StoreError."""
         self._refresh()
         return self._ring.current()
 
     def find(self, key_id: str) -> bytes | None:
+        """The key of that id, also one that another process has just added; None: there is none. Raises StoreError."""
         found = self._ring.find(key_id)
         if found is None:
             self._refresh()
@@ -116,13 +122,13 @@ class FileKeys:
 
     def rotate(self) -> None:
         """Makes a new key the current one, for every process that uses the file. Raises StoreError."""
-        with _said_of_keys(), privatefile.locked(self._path):
-            self._ring = (self._read() or self._ring).rotated()
-            self._write()
+        with _said_of_keys(), privatefile.locked(self._path), self._lock:
+            self._write((self._read() or self._ring).rotated())
 
     def _refresh(self) -> None:
-        if self._stamp() not in (None, self._seen):
-            self._ring = self._read() or self._ring
+        with self._lock:
+            if self._stamp() not in (None, self._seen):
+                self._ring = self._read() or self._ring
 
     def _stamp(self) -> tuple[int, ...] | None:
         try:
@@ -148,13 +154,14 @@ class FileKeys:
             with privatefile.locked(self._path):
                 ring = self._read()  # another process may have been faster
                 if ring is None:
-                    ring = self._ring = KeyRing.generate()
-                    self._write()
+                    ring = KeyRing.generate()
+                    self._write(ring)
         return ring
 
-    def _write(self) -> None:
-        privatefile.write_private(self._path, self._ring.to_text().replace(",", "\n").encode("ascii") + b"\n")
-        self._seen = self._stamp()
+    def _write(self, ring: KeyRing) -> None:
+        """Nothing is sealed with a key that is not on the disk yet."""
+        privatefile.write_private(self._path, ring.to_text().replace(",", "\n").encode("ascii") + b"\n")
+        self._ring, self._seen = ring, self._stamp()
 
 
 def keys_from_environment(environment: Mapping[str, str] | None = None) -> KeyRing | None:

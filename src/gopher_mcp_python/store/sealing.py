@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import os
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ class Sealer:
 
     def __init__(self, provider: KeyProvider) -> None:
         self._provider = provider
+        self._lock = threading.Lock()  # while a key is got that is not known yet
         self._derived: dict[str, tuple[AESGCM, bytes]] = {}
 
     def seal(self, row_id: str, part: str, value: Any) -> bytes:
@@ -100,19 +102,21 @@ class Sealer:
             raise _failed(error) from None
         if not (0 < len(key_id) <= 200 and key_id.isascii() and key_id.isprintable() and ":" not in key_id):
             raise StoreError("The key provider gave an id that is not 1 to 200 ASCII characters without a colon")
-        return key_id, self._derived.get(key_id) or self._derive(key_id, key)
+        with self._lock:
+            return key_id, self._derived.get(key_id) or self._derive(key_id, key)
 
     def _keys_of(self, key_id: str) -> tuple[AESGCM, bytes] | None:
-        found = self._derived.get(key_id)
-        if found is not None:
-            return found
-        try:
-            key = self._provider.find(key_id)
-        except StoreError:
-            raise
-        except Exception as error:
-            raise _failed(error) from None
-        return None if key is None else self._derive(key_id, key)
+        with self._lock:
+            found = self._derived.get(key_id)
+            if found is not None:
+                return found
+            try:
+                key = self._provider.find(key_id)
+            except StoreError:
+                raise
+            except Exception as error:
+                raise _failed(error) from None
+            return None if key is None else self._derive(key_id, key)
 
     def _derive(self, key_id: str, key: bytes) -> tuple[AESGCM, bytes]:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
