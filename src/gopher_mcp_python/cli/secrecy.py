@@ -20,7 +20,8 @@ _known: set[str] = set()
 
 def keep_out(value: str) -> str:
     """Remember a secret that the command line led to, for as long as the process lives; gives it back."""
-    for form in (value, value.strip(), value.rpartition(" ")[2], quote(value, safe="", errors="replace"), unquote(value)):
+    quoted = quote(value, safe="", errors="replace")
+    for form in (value, value.strip(), value.rpartition(" ")[2], quoted, unquote(value)):
         if len(form) >= _SHORTEST:
             _known.add(form)
     return value

@@ -156,9 +156,10 @@ class ElicitationCallback:
         servers that must not speak for each other get a callback each, with the same `person`.
         """
         elicitation_id = completed_id(message)
-        with self._lock:
-            sessions = list(self._sessions.values())
-        known = [asked for asked in sessions if elicitation_id in asked.to_complete]
+        # Not `values`: before Python 3.14 they can't be looked through while another thread drops a session.
+        sessions = [reference() for reference in self._sessions.keyrefs()]
+        found = [self._sessions.get(session) for session in sessions if session is not None]
+        known = [asked for asked in found if asked is not None and elicitation_id in asked.to_complete]
         if elicitation_id is not None and len(known) == 1:
             known[0].to_complete.discard(elicitation_id)
             self._asker.completed(elicitation_id, known[0])

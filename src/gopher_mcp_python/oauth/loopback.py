@@ -138,15 +138,20 @@ class Callback:
         Returns None when it was taken, else why not, as a sentence for people without anything of what was pasted.
         `sign_in_url` is the page where the sign-in began, which people paste by mistake.
         """
-        if self._closed or self._state is None:
+        state = self._state
+        if self._closed or state is None:
             return "No sign-in is waiting."
         if sign_in_url is not None and is_address_of(pasted, sign_in_url):
             return f"That is the page where the sign-in begins; the browser ends on {self.redirect_uri}..."
-        found = read_redirect(pasted_query(pasted), self._state)
+        found = read_redirect(pasted_query(pasted), state)
         if isinstance(found, Redirect) and found.code is None and found.error is None:
             found = "nothing"  # the end of an address, perhaps
         if isinstance(found, Redirect):
-            return None if self._take(found) else "The browser has come back already."
+            if self._take(found, state):
+                return None
+            if self._state == state:
+                return "The browser has come back already."
+            found = "other"  # a new attempt has begun meanwhile
         debug("a pasted address was not taken", why=found)
         return NOT_TAKEN[found].format(uri=self.redirect_uri)
 
@@ -220,11 +225,12 @@ class Callback:
             self._came(connection, query)
 
     def _came(self, connection: Connection, query: str) -> None:
-        found = "other" if self._state is None else read_redirect(query, self._state)
+        state = self._state
+        found = "other" if state is None else read_redirect(query, state)
         if not isinstance(found, Redirect):
             debug("a request of no sign-in that waits", why=found)
             connection.answer(HTTPStatus.BAD_REQUEST, pages.stray(STRAYS[found]))
-        elif self._take(found) or self._held is None:
+        elif self._take(found, state) or self._held is None:
             # Also when the same page is loaded again by a browser that has no page yet.
             self._held = connection
             connection.hold(_HOLD_SECONDS)
@@ -234,9 +240,10 @@ class Callback:
 
     # ---- Ends ----
 
-    def _take(self, redirect: Redirect) -> bool:
+    def _take(self, redirect: Redirect, state: str | None) -> bool:
+        """Whether it was taken: it is the first one with the state that is expected now."""
         with self._lock:
-            if self._redirect is not None:
+            if self._redirect is not None or state != self._state:
                 return False
             self._redirect = redirect
         debug("the browser came back", has_code=redirect.code is not None, has_error=redirect.error is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
+import threading
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
@@ -75,6 +76,7 @@ class ServerSignIn:
         self._options = options
         self._store = store
         self._key = token_key(url, options)
+        self._lock = threading.Lock()  # held for no longer than a look
         self._grant: Grant | None = None
         self._looked = False  # for what the store has
         self._given: dict[str, str] = {}  # by scope: the token that a step-up for it gave
@@ -89,8 +91,11 @@ class ServerSignIn:
         Raises SignInError when a refresh could not be tried.
         """
         if self._grant is None and not self._looked:  # once: a server that wants no token is asked all the time
-            self._grant = await grants.load(self._store, self._key)
-            self._looked = True
+            stored = await grants.load(self._store, self._key)
+            with self._lock:
+                if self._grant is None:  # else somebody has got another one meanwhile
+                    self._grant = stored
+                self._looked = True
         grant = self._grant
         if renew and grant is not None and grant.expired and grant.renewable:
             try:
@@ -134,7 +139,8 @@ class ServerSignIn:
             return None
         grant = await self._ask_once(f"step-up {scope}", rejected, challenge, attempt)
         if grant is not None and grant.token is not None:
-            self._given[scope] = grant.token
+            with self._lock:
+                self._given[scope] = grant.token
         return grant
 
     async def _ask_once(
@@ -154,7 +160,8 @@ class ServerSignIn:
     async def _refresh(self, rejected: str | None) -> Grant | None:
         grant = await self._fly("refresh", lambda flight: self._refresh_once(flight, rejected))
         if grant is not None and grant.token is not None:  # what was refused to one token is refused to its next
-            self._given = {scope: grant.token if old == rejected else old for scope, old in self._given.items()}
+            with self._lock:
+                self._given = {scope: grant.token if old == rejected else old for scope, old in self._given.items()}
         return grant
 
     async def _fly(self, kind: str, main: flights.Main) -> Grant | None:

@@ -10,7 +10,6 @@ import os
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..awaiting import on_a_thread
@@ -179,6 +178,8 @@ async def _lock_of(store: GopherAgentTokenStore) -> Path | None:
     return place
 
 
+_file_stores: dict[str, FileTokenStore] = {}
+_keyring_stores: dict[str, KeyringTokenStore] = {}
 _memory = MemoryTokenStore()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_memory.after_fork)
@@ -218,24 +219,18 @@ def stored_outside() -> list[ListingTokenStore]:
     return [*([keyring] if keyring.is_there() else []), _file_store()]
 
 
-@cache
 def _keyring_store() -> KeyringTokenStore:
     from .keyring_store import KeyringTokenStore
 
-    return KeyringTokenStore()
+    return _keyring_stores.setdefault("", KeyringTokenStore())  # atomic: one for all threads
 
 
 def _file_store() -> FileTokenStore:
+    """The same object again: it keeps the key that was made of a passphrase, which takes time."""
     from .filestore import FileTokenStore
 
-    return _file_store_at(FileTokenStore().path)
-
-
-@cache  # the same object again: it keeps the key that was made of a passphrase, which takes time
-def _file_store_at(path: Path) -> FileTokenStore:
-    from .filestore import FileTokenStore
-
-    return FileTokenStore(path)
+    path = FileTokenStore().path
+    return _file_stores.setdefault(str(path), FileTokenStore(path))  # atomic: one for all threads
 
 
 def record_fields(key: object, token: object) -> dict[str, Any]:
