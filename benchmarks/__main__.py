@@ -51,7 +51,7 @@ def main() -> int:
             results.append(found)
             _results.write(args.out, found)
     print(json.dumps(results) if args.json else table(results))
-    for line in [*(f"missed: {key}" for key in missed(results)), *trouble, *_drawn(args.out, results)]:
+    for line in [*(f"missed: {key}" for key in missed(results)), *trouble, *_drawn(args.out)]:
         print(line, file=sys.stderr)
     return 1 if failed or missed(results) else 0
 
@@ -100,14 +100,19 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.stdout.close()
 
 
-def _drawn(folder: Path, results: list[dict[str, Any]]) -> list[str]:
-    """Draws the plots of what was measured, beside it. A line for each."""
+def _drawn(folder: Path) -> list[str]:
+    """Draws the plots of the folder's results, beside them. A line about it, or what is wrong with a result."""
     from benchmarks import _plots
 
-    pictures = _plots.pictures({result["benchmark"]: result for result in results})
+    there = [name for name in MODULES if (folder / f"{name}.json").exists()]
+    try:
+        pictures = _plots.pictures(_results.load(folder, there))
+    except _results.BadResult as why:
+        return [f"no plots: {why}"]
     for name, svg in pictures.items():
         (folder / name).write_text(svg, encoding="utf-8")
-    return [f"plots in {folder}: {', '.join(pictures)}"] if pictures else []
+    shown = folder.relative_to(_results.ROOT) if folder.is_relative_to(_results.ROOT) else folder
+    return [f"plots in {shown}: {', '.join(pictures)}"] if pictures else []
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Builds of this package, each installed in an environment of its own: the wheels that `make dist` has left in dist/.
 
 A wheel is measured where its CPython is on this machine: the one that runs this, one of PATH or pyenv, or one that
-`make freethreaded` has built. Environments are kept in the cache of the tests (`GOPHER_MCP_TEST_CACHE`).
+`make freethreaded` has built. Environments are kept in the cache of the tests (`GOPHER_MCP_TEST_CACHE`); they have the
+wheel alone, since an import and a native run with inline handlers need nothing else.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _install(wheel: Path) -> Build | None:
             shutil.rmtree(old, ignore_errors=True)
         try:
             _output(python, "-m", "venv", str(folder))
-            _output(inside, "-m", "pip", "--disable-pip-version-check", "install", "-q", str(wheel))
+            _output(inside, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-deps", str(wheel))
         except subprocess.SubprocessError as why:
             told = getattr(why, "stderr", None) or str(why)
             note(f"{wheel.name} can't be installed: {' '.join(str(told).split())[-300:]}")

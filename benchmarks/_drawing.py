@@ -166,7 +166,8 @@ def _row(picture: Picture, row: Row, y: float, place: Callable[[float], float], 
     for target in row.targets:
         picture.path(f"M{place(target):.1f} {y - 11:.1f}v22", f'stroke="{_TEXT}" stroke-width="2.5"')
     for mark in row.marks:
-        picture.shape(place(mark.value), y, mark.series)
+        aside = 0 if len(row.marks) == 1 else (mark.series - 1) * 5  # so that none covers another
+        picture.shape(place(mark.value), y + aside, mark.series)
     picture.text(right + 12, y + 4, row.text, 'font-size="12"')
     if row.missed:
         picture.text(_WIDTH - 10, y + 4, "missed", f'text-anchor="end" font-size="12" font-weight="bold" fill="{_BAD}"')

@@ -53,7 +53,7 @@ def filled(page: str, results: Results) -> str:
     made = {
         "missed": _missed(results),
         "published": _compared([one for one in records(results) if is_published(one)], "the published package"),
-        "baselines": _compared([one for one in records(results) if one["ratio"] and not is_published(one)], ""),
+        "baselines": _compared([one for one in records(results) if one["against"] and not is_published(one)], ""),
         "limits": _limits([one for one in records(results) if is_alone(one)]),
         "builds": _builds(results["builds"]["builds"]),
         "threads": _threads(results["threads"]["threads"]),

@@ -94,13 +94,19 @@ def _shares(some: Sequence[Mapping[str, Any]], title: str, label: str) -> str:
                 [Mark(share(one["ratio"], one["kind"]))],
                 [share(target["limit"], one["kind"]) for target in bound],
                 [share(target["goal"], one["kind"]) for target in bound if "goal" in target],
-                f"{figure(one['ours'], one['unit'])} / {figure(one['other'], one['unit'])}",
+                _pair(one),
                 base=1.0,
                 missed=any(target["met"] is False for target in bound),
             )
         )
     axis = _axis(rows, label, lambda value: f"{value:g}", strong=(1.0,))
     return _drawing.rows(rows, axis, title=title, words="here / there")
+
+
+def _pair(one: Mapping[str, Any]) -> str:
+    """Both figures; a unit that is no time stands once."""
+    ours, other = (figure(one[key], one["unit"]) for key in ("ours", "other"))
+    return f"{ours if one['unit'] in _SECONDS else ours.removesuffix(one['unit']).strip()} / {other}"
 
 
 def _limits(some: Sequence[Mapping[str, Any]]) -> str:

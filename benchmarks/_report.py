@@ -46,7 +46,8 @@ class Target:
 @dataclass(frozen=True)
 class Compared:
     """Two figures of one run. `kind` says what the ratio of them is: ours / other ("share"), other / ours ("speedup"),
-    or ours / other - 1 ("added"). Without `other`, a figure that stands for itself."""
+    or ours / other - 1 ("added"). Without `other`, a figure that stands for itself. A `unit` is named where the figures
+    are no times, as rates and ratios of other comparisons, whose targets are judged there."""
 
     what: str
     ours: str
@@ -61,7 +62,7 @@ class Compared:
         bound = [
             {**_judged(target, figures), "of": "ratio" if target.key == self.ratio else "ours"}
             for target in targets
-            if target.key in (self.ratio, self.ours)
+            if target.key == self.ratio or (target.key == self.ours and not self.unit)
         ]
         return {
             "what": self.what,

@@ -87,6 +87,7 @@ def _lacks(entry: Any, fields: Mapping[str, Any]) -> str:
     for name, kinds in fields.items():
         if name not in entry:
             return f'"{name}" is missing'
-        if not isinstance(entry[name], kinds) or (isinstance(entry[name], bool) and kinds is _FIGURE):
+        allowed = kinds if isinstance(kinds, tuple) else (kinds,)
+        if not isinstance(entry[name], allowed) or (isinstance(entry[name], bool) and bool not in allowed):
             return f'"{name}" is of the wrong kind'
     return ""

@@ -48,8 +48,11 @@ COMPARED = (
              "replicas_ratio", "one gateway", "share", "calls a second"),
 )  # fmt: skip
 QUICK = {"TURNS": 5, "ROUNDS": 2}
+
+# What servers log about each session says nothing here.
 _SERVER = """
-import sys
+import logging
+logging.disable(logging.INFO)
 import mcp_types as types
 from mcp.server.mcpserver import MCPServer
 server = MCPServer("up")
@@ -60,7 +63,8 @@ from tests.support.gateways import _serve
 _serve(server.streamable_http_app(), 0)
 """
 _GATEWAY = """
-import sys
+import logging, sys
+logging.disable(logging.INFO)
 from gopher_mcp_python.gateway import Gateway, Rules, read_upstream
 from gopher_mcp_python.gateway.http import create_app
 from gopher_mcp_python.serve.opening import open_store
@@ -70,7 +74,8 @@ gateway = Gateway([read_upstream("up=" + url)], open_store(spec, keys), rules=Ru
 _serve(create_app(gateway, [], anonymous=True), 0)
 """
 _PROXY = """
-import asyncio, json, socket, sys
+import json, logging, socket, sys
+logging.disable(logging.INFO)
 import uvicorn
 from fastmcp.server import create_proxy
 listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # as `bind` of the other side does it

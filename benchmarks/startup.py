@@ -35,7 +35,7 @@ COMPARED = (
     Compared("import of the package", "import_ms", "peer_import_ms", "import_ratio", _peer.NAME),
     Compared("import of GopherAgent", "import_agent_ms", "peer_import_agent_ms", "import_agent_ratio", _peer.NAME),
     *(
-        Compared(f"process start to handler, {what}", f"{side}_handler_ms", "peer_handler_ms", f"{side}_ratio",
+        Compared(f"start to handler, {what}", f"{side}_handler_ms", "peer_handler_ms", f"{side}_ratio",
                  _peer.NAME)
         for side, what in (
             ("embedded", "embedded engine"),
