@@ -6,7 +6,10 @@ A warning is an error there, so every link between pages, every anchor and every
 from __future__ import annotations
 
 import re
+import sys
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import gopher_mcp_python
@@ -35,11 +38,38 @@ napoleon_use_rtype = False
 nitpicky = False  # types of other packages have no page here
 
 # What examples show is often a part of a file or of a protocol ("..."), which no lexer reads.
-suppress_warnings = ["misc.highlighting_failure"]
+# And names of attributes ("name") would be links, to whichever class has one of that name.
+suppress_warnings = ["misc.highlighting_failure", "ref.python"]
 
 _REPOSITORY_LINK = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#\s]+)\)")
 _STARS = re.compile(r"(?<![\w*`])\*+(?=[^\s*]+(?:[\s,.)]|$))(?![^*]*\*)")
 _QUOTED = re.compile(r"(?<![:`])`([^`\n]+)`(?![`_])")
+
+
+# Classes of frameworks that our extras need, by module: only the bases of ours, and of no use here.
+_BASES = {
+    "google.adk.tools.base_tool": {"BaseTool": object},
+    "google.adk.tools.base_toolset": {"BaseToolset": object},
+    "google.genai.types": {"FunctionDeclaration": object},
+    "langchain_core.tools": {"StructuredTool": object, "ToolException": Exception},
+}
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package that it lies in
+        return False
+
+
+def _stand_in() -> None:
+    """Where a framework is not installed, empty classes stand in for those of it that are imported."""
+    for module in [module for module in _BASES if not _is_installed(module)]:
+        parts = module.split(".")
+        for name in [".".join(parts[:end]) for end in range(1, len(parts) + 1)]:
+            sys.modules.setdefault(name, ModuleType(name))
+        for name, base in _BASES[module].items():
+            setattr(sys.modules[module], name, type(name, (base,), {"__module__": module}))
 
 
 def _without_repository_links(app: Any, name: str, source: list[str]) -> None:
@@ -64,5 +94,6 @@ def _code_in_docstrings(app: Any, what: str, name: str, obj: object, options: An
 
 
 def setup(app: Any) -> None:
+    _stand_in()
     app.connect("source-read", _without_repository_links)
     app.connect("autodoc-process-docstring", _code_in_docstrings, priority=400)  # before napoleon's

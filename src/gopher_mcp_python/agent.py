@@ -266,6 +266,7 @@ class GopherAgent:
         self._life.end()
 
     def is_disposed(self) -> bool:
+        """Whether `dispose()` was called, so that no further run can begin."""
         return self._life.over
 
     def __enter__(self) -> GopherAgent:
@@ -308,6 +309,7 @@ class GopherAgent:
 
     @staticmethod
     def is_initialized() -> bool:
+        """Whether an agent was made in this process, or `init()` was called."""
         return _initialized
 
 

@@ -35,32 +35,40 @@ class GopherAgentConfig:
 
     @property
     def provider(self) -> str:
+        """The provider's name, such as "AnthropicProvider"."""
         return self._provider
 
     @property
     def model(self) -> str:
+        """The model's name, as its vendor has it."""
         return self._model
 
     @property
     def api_key(self) -> str | None:
+        """The key of the Gopher service; None: the servers come from `server_config`."""
         return self._api_key
 
     @property
     def server_config(self) -> str | None:
+        """The servers as JSON; None: they come from the service."""
         return self._server_config
 
     @property
     def runtime_options(self) -> GopherAgentCreateOptions | None:
+        """The further options, normalised; None: the defaults."""
         return self._runtime_options
 
     def has_api_key(self) -> bool:
+        """Whether the servers come from the Gopher service."""
         return self._api_key is not None
 
     def has_server_config(self) -> bool:
+        """Whether the servers are given as JSON."""
         return self._server_config is not None
 
     @staticmethod
     def builder() -> GopherAgentConfigBuilder:
+        """A builder, which can check what is missing."""
         return GopherAgentConfigBuilder()
 
     def __repr__(self) -> str:
@@ -82,22 +90,27 @@ class GopherAgentConfigBuilder:
         self._headers: dict[str, str] | None = None
 
     def provider(self, provider: str) -> GopherAgentConfigBuilder:
+        """Sets the provider's name."""
         self._provider = provider
         return self
 
     def model(self, model: str) -> GopherAgentConfigBuilder:
+        """Sets the model's name."""
         self._model = model
         return self
 
     def api_key(self, api_key: str) -> GopherAgentConfigBuilder:
+        """Sets the key of the Gopher service."""
         self._api_key = api_key
         return self
 
     def server_config(self, server_config: str) -> GopherAgentConfigBuilder:
+        """Sets the servers, as JSON."""
         self._server_config = server_config
         return self
 
     def access_token(self, access_token: str) -> GopherAgentConfigBuilder:
+        """Sets the token that goes to the servers."""
         self._access_token = access_token
         return self
 

@@ -53,11 +53,14 @@ class GopherAgentTokenRecord:
 class GopherAgentTokenStore(Protocol):
     """Where tokens are kept between runs; the methods are coroutines, keys are opaque text."""
 
-    async def get(self, key: str) -> GopherAgentTokenRecord | None: ...
+    async def get(self, key: str) -> GopherAgentTokenRecord | None:
+        """The record under `key`; None when there is none."""
 
-    async def set(self, key: str, token: GopherAgentTokenRecord) -> None: ...
+    async def set(self, key: str, token: GopherAgentTokenRecord) -> None:
+        """Keeps the record under `key`, instead of the one that is there."""
 
-    async def delete(self, key: str) -> None: ...
+    async def delete(self, key: str) -> None:
+        """Forgets what is under `key`; nothing happens when there is none."""
 
 
 class GopherAgentOAuthOptions:

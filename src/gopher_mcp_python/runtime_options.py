@@ -91,18 +91,22 @@ class GopherAgentCreateOptions(_RequestOptions):
 
     @property
     def oauth(self) -> GopherAgentOAuthOptions | None:
+        """How a sign-in to the server itself is done; None: the defaults."""
         return self._oauth
 
     @property
     def elicitation(self) -> GopherAgentElicitationOptions:
+        """Who is asked, and how."""
         return self._elicitation
 
     @property
     def engine(self) -> str | None:
+        """Which engine: "auto", "native" or "embedded"; None: `GOPHER_MCP_ENGINE`, else "auto"."""
         return self._engine
 
     @property
     def on_event(self) -> EventHandler | None:
+        """What is called with each event of a run; None: nothing."""
         return self._on_event
 
     def with_token(self, access_token: str) -> GopherAgentCreateOptions:
@@ -135,6 +139,7 @@ class GopherAgentRuntimeOptions(_RequestOptions):
 
     @property
     def elicitation(self) -> GopherAgentElicitationOptions | None:
+        """Who is asked, and how; None: the usual ways."""
         return self._elicitation
 
     def __repr__(self) -> str:

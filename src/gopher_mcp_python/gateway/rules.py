@@ -45,6 +45,8 @@ class Rule:
         then: what is to be done when all of `when` match.
         calls: the path of the name of another tool of the same server, which the call runs.
         arguments: the path of that one's arguments; None: rules by arguments do not see any.
+
+    Raises ValueError for a rule that says neither what is to be done nor whom it calls, or has a pattern that is none.
     """
 
     tool: str

@@ -27,6 +27,8 @@ class Upstream:
     Attributes:
         name: what it is called in rules, prefixes and messages.
         connection: where it is. Headers there are the gateway's own; a caller's token never goes to a server.
+
+    Raises ValueError for a name that is not 1 to 32 ASCII letters, digits, dots and hyphens.
     """
 
     name: str

@@ -48,6 +48,7 @@ class Entry:
 
     @property
     def name(self) -> str:
+        """The field's name, as the answer has it."""
         return self.field.name
 
     @property
@@ -57,6 +58,7 @@ class Entry:
 
     @property
     def required(self) -> bool:
+        """Whether it has to be answered."""
         return self.field.required
 
     @property
@@ -66,10 +68,12 @@ class Entry:
 
     @property
     def options(self) -> tuple[Option, ...]:
+        """What there is to choose from; empty when it is no choice."""
         return self.field.options
 
     @property
     def default(self) -> Any:
+        """The server's default; MISSING when there is none."""
         return self.field.default
 
     @property

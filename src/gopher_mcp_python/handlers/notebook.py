@@ -38,10 +38,12 @@ class NotebookPrompt:
     name = "notebook"
 
     def unusable(self) -> str | None:
+        """Why nobody can be asked in a notebook now; None when somebody can."""
         cell = cell_that_asks()
         return cell if isinstance(cell, str) else None
 
     def ask(self, request: GopherAgentElicitationRequest, watch: Watch) -> PersonAnswer:
+        """Shows the request below the cell and waits for the answer. Raises PromptUnavailable."""
         cell = cell_that_asks()
         if isinstance(cell, str):
             raise PromptUnavailable(f"Nobody can be asked in a notebook: {cell}")

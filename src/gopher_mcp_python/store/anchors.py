@@ -54,6 +54,7 @@ class FileAnchor:
         return f"FileAnchor({str(self._path)!r})"
 
     def write(self, head: Head) -> None:
+        """Appends a head. Raises StoreError when the file can't be written."""
         line = json.dumps({"seq": head.seq, "hash": head.hash}).encode("ascii") + b"\n"
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         try:
@@ -70,9 +71,11 @@ class FileAnchor:
             raise _failure(str(self._path), error) from None
 
     def read(self) -> list[Head]:
+        """The heads in the file (of a very large one, in its last part). Raises StoreError when it can't be read."""
         return self._last(_LARGEST)
 
     def newest(self) -> Head | None:
+        """The head with the highest number near the file's end; None in a new file. Raises StoreError."""
         return _highest(self._last(_TAIL))
 
     def _last(self, most: int) -> list[Head]:
@@ -116,9 +119,11 @@ class UrlAnchor:
         return f"UrlAnchor(<{self._host}>)"
 
     def write(self, head: Head) -> None:
+        """Sends a head. Raises StoreError when the server does not take it."""
         self._ask("PUT", json.dumps({"seq": head.seq, "hash": head.hash}).encode("ascii"))
 
     def read(self) -> list[Head]:
+        """The heads that the server tells. Raises StoreError when it can't be reached or tells none."""
         data = self._ask("GET", None)
         try:
             told = json.loads(data) if data else []
@@ -128,6 +133,7 @@ class UrlAnchor:
         return [head for head in heads if head is not None]
 
     def newest(self) -> Head | None:
+        """Of these the one with the highest number; None when there is none. Raises StoreError."""
         return _highest(self.read())
 
     def _ask(self, method: str, body: bytes | None) -> bytes:

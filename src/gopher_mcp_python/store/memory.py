@@ -36,6 +36,7 @@ class MemoryBackend:
 
     @contextmanager
     def transaction(self, caller: str | None, *, write: bool = True) -> Iterator[_MemoryTx]:
+        """See `backend.Backend`. Raises StoreError when it is closed."""
         with self._lock:
             if self._closed:
                 raise StoreError("The store is closed")
@@ -46,9 +47,11 @@ class MemoryBackend:
         self._listeners.tell(tx.changed)
 
     def listen(self, callback: Callable[[str | None], None]) -> Callable[[], None]:
+        """See `backend.Backend`; there is no other process that could tell."""
         return self._listeners.add(callback)
 
     def close(self) -> None:
+        """Idempotent; the rows are gone with the object."""
         with self._lock:
             self._closed = True
 

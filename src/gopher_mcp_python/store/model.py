@@ -118,6 +118,7 @@ class StoredElicitation:
 
     @property
     def ended(self) -> bool:
+        """Whether it waits for no answer any more."""
         return self.status is not ElicitationStatus.PENDING
 
 

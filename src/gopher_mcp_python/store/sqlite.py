@@ -71,6 +71,7 @@ class SqliteBackend:
 
     @contextmanager
     def transaction(self, caller: str | None, *, write: bool = True) -> Iterator[SqliteTx]:
+        """See `backend.Backend`. Raises StoreError."""
         connection = self._take()
         try:
             with self._turn() if write else nullcontext():
@@ -84,6 +85,7 @@ class SqliteBackend:
         self._listeners.tell(tx.changed)
 
     def listen(self, callback: Callable[[str | None], None]) -> Callable[[], None]:
+        """See `backend.Backend`; what other processes change is noticed a little later. Raises StoreError."""
         with self._lock:
             self._refuse()
             if self._watch is None:
@@ -92,6 +94,7 @@ class SqliteBackend:
             return self._listeners.add(callback)
 
     def close(self) -> None:
+        """Idempotent. In a process that was forked from the one that opened it, nothing."""
         if self._pid != os.getpid():
             return
         with self._lock:

@@ -58,6 +58,7 @@ class HttpConnection:
 
     @property
     def label(self) -> str:
+        """What the server is called in questions and errors: its name, else its host."""
         return self.name or urlsplit(self.url).hostname or "MCP server"
 
     def __repr__(self) -> str:
@@ -84,6 +85,7 @@ class StdioConnection:
 
     @property
     def label(self) -> str:
+        """What the server is called in questions and errors: its name, else the command."""
         return self.name or self.command
 
 

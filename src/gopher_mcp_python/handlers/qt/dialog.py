@@ -130,6 +130,7 @@ class McpElicitationDialog(QDialog):
 
     @property
     def is_answered(self) -> bool:
+        """Whether there is an answer already."""
         return self._answer is not None
 
     def to_result(self) -> Any:
@@ -269,6 +270,7 @@ class McpElicitationDialog(QDialog):
     # ---- what Qt tells ---------------------------------------------------------------------------------------------
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc asks once more before it cancels; Enter answers nothing by mistake."""
         if event.matches(QKeySequence.StandardKey.Cancel):
             if not event.isAutoRepeat():  # one Esc that is held down is one
                 self._escape()
@@ -291,6 +293,7 @@ class McpElicitationDialog(QDialog):
             super().done(result)
 
     def showEvent(self, event: QShowEvent) -> None:
+        """From now on it counts as seen."""
         super().showEvent(event)
         if not event.spontaneous():
             self._guard.begin()
@@ -298,11 +301,13 @@ class McpElicitationDialog(QDialog):
             self._view.make_the_rest()
 
     def setVisible(self, visible: bool) -> None:
+        """Shown or hidden, as Qt says."""
         super().setVisible(visible)
         if visible:
             self._guard.unlock()  # as of now; later it is told
 
     def changeEvent(self, event: QEvent) -> None:
+        """It stays enabled, and looks as the palette says."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.EnabledChange:
             self._stay_enabled()

@@ -97,7 +97,10 @@ class QtPrompt:
             raise
 
     async def ask_async(self, request: GopherAgentElicitationRequest, watch: Watch) -> PersonAnswer:
-        """The same on an event loop of asyncio, in any thread. Cancelling it takes the window away."""
+        """The same on an event loop of asyncio, in any thread. Cancelling it takes the window away.
+
+        Raises QtPromptUnavailable.
+        """
         reason = self._no_window(QCoreApplication.instance())
         if reason is not None:
             raise QtPromptUnavailable(reason)

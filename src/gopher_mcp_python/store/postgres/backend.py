@@ -94,7 +94,8 @@ class PostgresBackend:
             self._pool.give(connection)
 
     def listen(self, callback: Callable[[str | None], None]) -> Callable[[], None]:
-        """See `backend.Backend`. Returns once notifications are heard, or can't be for now."""
+        """See `backend.Backend`. Returns once notifications are heard, or can't be for now. Raises StoreError when
+        it is closed."""
         self._pool.check()
         with self._lock:
             if self._closed:
