@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def main() -> int:
     for module in args.modules or MODULES:
         note(f"{module} ...")
         (args.out / f"{module}.json").unlink(missing_ok=True)  # so that nothing older is taken for this
-        found = measured(module, quick=args.quick)
+        found = measured(module, quick=args.quick, builds=args.build)
         if "failed" in found:
             failed = True
             trouble.append(f"failed: {module}: {found['failed']}")
@@ -61,6 +62,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"any of {', '.join(MODULES)}")
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of the table")
     parser.add_argument("--quick", action="store_true", help="few rounds, to see that all of it works")
+    parser.add_argument("--build", action="append", default=[], metavar="NAME=PYTHON",
+                        help="an environment with a build: for builds and threads, beside dist/")  # fmt: skip
     parser.add_argument("--out", type=Path, default=_results.MADE, metavar="FOLDER",
                         help="where results and plots go (build/benchmarks)")  # fmt: skip
     page = "measure nothing: keep the folder's results, and make docs/benchmarks.md of them"
@@ -68,9 +71,11 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measured(module: str, *, quick: bool = False, limit_s: float = LIMIT_S) -> dict[str, Any]:
+def measured(
+    module: str, *, quick: bool = False, builds: Sequence[str] = (), limit_s: float = LIMIT_S
+) -> dict[str, Any]:
     """The result of one benchmark; or what went wrong, under "failed", or what is lacking, under "not_here"."""
-    argv = [sys.executable, "-m", "benchmarks._child", module, *(["--quick"] if quick else [])]
+    argv = [sys.executable, "-m", "benchmarks._child", module, *(["--quick"] if quick else []), *builds]
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, cwd=_results.ROOT,
                                start_new_session=True)  # fmt: skip
     try:

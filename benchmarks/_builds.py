@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks._report import NotHere, note
+from benchmarks._report import BadArgument, NotHere, note
 from tests.support import vendor
 from tests.support.children import ROOT
 
@@ -58,16 +58,29 @@ def running() -> Build:
 
 
 def named(words: Sequence[str]) -> list[Build]:
-    """Those that a command line names, as NAME=PYTHON. Raises NotHere for an interpreter that does not run."""
+    """Those that a command line names, as NAME=PYTHON. Raises BadArgument for an interpreter that does not run."""
     found = []
     for word in words:
         name, _, python = word.partition("=")
         try:
             version, free = _output(python, "-c", _ABOUT).split()
         except (OSError, ValueError, subprocess.SubprocessError):
-            raise NotHere(f"{word}: NAME=PYTHON names an interpreter that has the build installed") from None
+            raise BadArgument(f"{word}: NAME=PYTHON names an interpreter that has the build installed") from None
         found.append(Build(name, python, version, free == "1"))
     return found
+
+
+def chosen(words: Sequence[str]) -> list[Build]:
+    """The wheels of dist/, and beside them those that the words name. Raises NotHere when there is none at all."""
+    mine = named(words)
+    try:
+        wheels = installed()
+    except NotHere:
+        if not mine:
+            raise
+        wheels = []
+    names = {build.name for build in mine}
+    return [*(build for build in wheels if build.name not in names), *mine]
 
 
 def installed() -> list[Build]:

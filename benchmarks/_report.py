@@ -28,6 +28,10 @@ class NotHere(Exception):
     """What this machine lacks for the whole benchmark. It is said, and is no failure."""
 
 
+class BadArgument(Exception):
+    """Something that the command line names is not there. The text is one line."""
+
+
 @dataclass(frozen=True)
 class Target:
     """What a figure has to reach. `goal` is what was aimed at, where that is more than what is asked for now."""
@@ -107,8 +111,9 @@ def _judged(target: Target, figures: Mapping[str, Any]) -> dict[str, Any]:
     return found if target.goal is None else {**found, "goal": target.goal}
 
 
-def run(name: str, module: Any, *, quick: bool = False) -> dict[str, Any]:
-    """Measures: the JSON object, with when and on what kind of machine. `module` has what the text above says.
+def run(name: str, module: Any, *, quick: bool = False, named: Sequence[str] = ()) -> dict[str, Any]:
+    """Measures: the JSON object, with when and on what kind of machine. `module` has what the text above says; one that
+    has NAMED, which builds to measure, gets `named` there.
 
     Raises:
         NotHere: What the benchmark needs is not on this machine.
@@ -116,6 +121,8 @@ def run(name: str, module: Any, *, quick: bool = False) -> dict[str, Any]:
     if quick:
         for constant, value in getattr(module, "QUICK", {}).items():
             setattr(module, constant, value)
+    if hasattr(module, "NAMED"):
+        module.NAMED = tuple(named)
     about, begin = _machine.about(), time.monotonic()
     found = describe(name, module.measure(), module.TARGETS, getattr(module, "COMPARED", ()))
     measured = {**about, "seconds": round(time.monotonic() - begin), "quick": quick}
@@ -161,7 +168,7 @@ def missed(results: Sequence[Mapping[str, Any]]) -> list[str]:
 def main(name: str, named: str = "") -> int:
     """Entry point of one benchmark: `--json` for programs, else the table. Exit code 1 when a target is missed.
 
-    With `named`, what the command line names (its help says `named`) is the module's NAMED.
+    With `named` the command line takes words of that kind, which `run` is given.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {name}")
     if named:
@@ -169,13 +176,15 @@ def main(name: str, named: str = "") -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quick", action="store_true", help="few rounds, to see that it works")
     args = parser.parse_args()
-    if named:
-        sys.modules["__main__"].NAMED = tuple(args.named)  # type: ignore[attr-defined]
+    words = args.named if named else ()
     try:
-        result = run(name.rpartition(".")[2], sys.modules["__main__"], quick=args.quick)
+        result = run(name.rpartition(".")[2], sys.modules["__main__"], quick=args.quick, named=words)
     except NotHere as why:
         print(f"not measured: {why}", file=sys.stderr)
         return 0
+    except BadArgument as why:
+        print(f"error: {why}", file=sys.stderr)
+        return 2
     print(json.dumps(result) if args.json else table([result]), flush=True)
     return 1 if missed([result]) else 0
 

@@ -14,8 +14,6 @@ import sys
 import sysconfig
 from typing import Any
 
-from _callback_side import accept
-
 from gopher_mcp_python import GopherAgent
 from gopher_mcp_python.elicitation import non_blocking
 from gopher_mcp_python.ffi import _bridge
@@ -30,16 +28,18 @@ def about() -> dict[str, Any]:
     }
 
 
+def made() -> GopherAgent:
+    """An agent that shares nothing with the others, not even its handler."""
+    options = {"engine": "native", "elicitation": {"handler": non_blocking(lambda request: "accept")}}
+    return GopherAgent.create_with_url("OpenAIProvider", "model", "https://mcp.example.test/mcp", options)
+
+
 def main() -> None:
     path, most = sys.argv[1], int(sys.argv[2])
     driver = ctypes.CDLL(path).driver_threads
     driver.restype = ctypes.c_double
     driver.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64), ctypes.c_long, ctypes.c_long, ctypes.c_int]
-    options = {"engine": "native", "elicitation": {"handler": non_blocking(accept)}}
-    agents = [
-        GopherAgent.create_with_url("OpenAIProvider", "model", "https://mcp.example.test/mcp", options)
-        for _ in range(most)
-    ]
+    agents = [made() for _ in range(most)]
     # The token is the bridge's own business, so there is no public way to it.
     tokens = (ctypes.c_uint64 * most)(*(agent._life.engine()._handle.token for agent in agents))  # type: ignore[attr-defined]
     callback = _bridge.trampoline_address()

@@ -1,8 +1,8 @@
 """Builds of this package against each other: what a wheel weighs, what an import and a callback cost.
 
-    python -m benchmarks.builds [NAME=PYTHON ...]      by default the wheels in dist/, which `make dist` makes
+    python -m benchmarks.builds [NAME=PYTHON ...]      the wheels in dist/, which `make dist` makes, and those named
 
-PYTHON is the interpreter of an environment in which one build is installed. All are measured in turn, in many short
+PYTHON is the interpreter of an environment in which a build is installed. All are measured in turn, in many short
 rounds, and the best round of each counts: it is the one that the rest of the machine disturbed least. docs/wheels.md
 holds the figures that decided against one wheel for all versions (abi3).
 """
@@ -42,7 +42,7 @@ def measure() -> dict[str, Any]:
     Raises:
         NotHere: No build is named, and no wheel is there.
     """
-    builds = _builds.named(NAMED) or _builds.installed()
+    builds = _builds.chosen(NAMED)
     note(f"{ROUNDS} rounds of each of {len(builds)} builds, in turn")
     best = _best(builds)
     return {"builds": [{**build.entry(), "wheel_bytes": build.wheel_bytes, **best[build.name]} for build in builds]}

@@ -3,10 +3,10 @@
     python -m benchmarks.threads [NAME=PYTHON ...]
 
 Threads that Python did not start call the callback that `create_with_url` gave to the library, with an inline handler
-that does nothing but answer: once each thread on an agent of its own, once all on the same one. Without names: the
-running interpreter, and of the wheels in dist/ the free-threaded ones with their counterparts. The work is the same
+that does nothing but answer: once each thread on an agent of its own, once all on the same one. The work is the same
 however many threads share it, so the rate of one thread is what the others' are compared to; more threads than the
-machine has cores can only wait for each other. All points of all builds are measured in turn, and medians count.
+machine has cores can only wait for each other. Measured are the running interpreter, of the wheels in dist/ the
+free-threaded ones with their counterparts, and what is named: all points of all builds in turn, and medians count.
 """
 
 from __future__ import annotations
@@ -83,17 +83,16 @@ class Side:
 
 
 def _chosen() -> list[_builds.Build]:
-    if NAMED:
-        return _builds.named(NAMED)
     here = _builds.running()
     try:
-        found = _builds.installed()
+        found = _builds.chosen(NAMED)
     except NotHere as why:
         note(f"only {here.name}: {why}")
         return [here]
     free = {build.name for build in found if build.free_threaded}
-    wanted = free | {name.removesuffix("t") for name in free} - {here.name}
-    return [here, *(build for build in found if build.name in wanted and build.name != here.name)]
+    wanted = free | {name.removesuffix("t") for name in free} | {word.partition("=")[0] for word in NAMED}
+    others = [build for build in found if build.name in wanted and build.name != here.name]
+    return [here, *others]
 
 
 def measure() -> dict[str, Any]:

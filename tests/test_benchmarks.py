@@ -170,12 +170,31 @@ def test_without_wheels_builds_are_not_measured_and_nothing_failed(
 
 def test_an_interpreter_that_does_not_run_is_said() -> None:
     from benchmarks import _builds
-    from benchmarks._report import NotHere
+    from benchmarks._report import BadArgument
 
-    with pytest.raises(NotHere, match=r"^mine=/nowhere/python: NAME=PYTHON names an interpreter"):
+    with pytest.raises(BadArgument, match=r"^mine=/nowhere/python: NAME=PYTHON names an interpreter"):
         _builds.named(["mine=/nowhere/python"])
     (found,) = _builds.named([f"mine={sys.executable}"])
     assert (found.name, found.python) == ("mine", platform.python_version())
+
+
+def test_builds_that_are_named_stand_beside_the_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of a wheel's name takes its place; threads leaves out wheels that tell nothing about the GIL."""
+    from benchmarks import _builds, threads
+
+    wheels = [_builds.Build(name, "python", "3", name.endswith("t"), 1) for name in ("cp399", "cp400", "cp400t")]
+    monkeypatch.setattr(_builds, "installed", lambda: wheels)
+    named = (f"mine={sys.executable}", f"cp399={sys.executable}")
+    assert [build.name for build in _builds.chosen(named)] == ["cp400", "cp400t", "mine", "cp399"]
+    monkeypatch.setattr(threads, "NAMED", named[:1])
+    assert [build.name for build in threads._chosen()] == [_builds.running().name, "cp400", "cp400t", "mine"]
+
+
+def test_a_name_on_the_command_line_reaches_the_benchmark() -> None:
+    from benchmarks.__main__ import measured
+
+    found = measured("builds", quick=True, builds=["mine=/nowhere/python"])
+    assert str(found["failed"]).startswith("BadArgument: mine=/nowhere/python: NAME=PYTHON names")
 
 
 def test_native_threads_make_every_call_once() -> None:
