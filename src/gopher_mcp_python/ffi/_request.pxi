@@ -44,8 +44,9 @@ cdef class ElicitationRequest:
         self.requested_schema = requested_schema
 
     cdef tuple _state(self):
-        return (self.mode, self.elicitation_id, self.message, self.url, self.request_id_json, self.raw_json,
-                self.raw_params_json, self.server, self.tool, self.requested_schema)
+        with cython.critical_section(self):
+            return (self.mode, self.elicitation_id, self.message, self.url, self.request_id_json, self.raw_json,
+                    self.raw_params_json, self.server, self.tool, self.requested_schema)
 
     def __eq__(self, other):
         if not isinstance(other, ElicitationRequest):
@@ -53,11 +54,12 @@ cdef class ElicitationRequest:
         return self._state() == (<ElicitationRequest>other)._state()
 
     def __hash__(self):
-        return hash((self.request_id_json, self.elicitation_id))
+        cdef tuple state = self._state()
+        return hash((state[4], state[1]))
 
     def __repr__(self):
-        return (f"{type(self).__name__}(mode={self.mode!r}, server={self.server!r}, "
-                f"url_host={_host_of(self.url)!r})")
+        cdef tuple state = self._state()
+        return f"{type(self).__name__}(mode={state[0]!r}, server={state[7]!r}, url_host={_host_of(state[3])!r})"
 
     def __reduce__(self):
         return _restore_request, (type(self), self._state())

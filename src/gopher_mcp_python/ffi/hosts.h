@@ -25,7 +25,7 @@ typedef struct gpy_host {
     PyObject *base_context;   /* owned: contextvars of who created the agent */
     atomic_ullong asked;      /* requests that reached Python */
     atomic_int references;
-    atomic_flag lock;
+    atomic_uint lock;         /* free-threaded builds: the holder's epoch + 1; 0 is free */
 } gpy_host;
 
 _Static_assert(sizeof(gpy_host) == 64, "one cache line");
@@ -81,7 +81,7 @@ static gpy_host *gpy_host_new(PyObject *answer, PyObject *event, PyObject *unatt
     host->run_context = Py_NewRef(context);
     atomic_init(&host->asked, 0);
     atomic_init(&host->references, 1);
-    atomic_flag_clear(&host->lock);
+    atomic_init(&host->lock, 0);
     return host;
 }
 
@@ -116,10 +116,17 @@ static inline unsigned long long gpy_host_asked(const gpy_host *host) {
 }
 
 #ifdef Py_GIL_DISABLED
+/* Held for a few instructions. A holder of another epoch was left behind by a fork: its lock is free. */
 static inline void gpy_host_lock(gpy_host *host) {
-    while (atomic_flag_test_and_set_explicit(&host->lock, memory_order_acquire)) {}
+    unsigned mine = gb_epoch() + 1, holder = 0;
+    while (!atomic_compare_exchange_weak_explicit(&host->lock, &holder, mine, memory_order_acquire,
+                                                  memory_order_relaxed)) {
+        if (holder == mine) holder = 0;
+    }
 }
-static inline void gpy_host_unlock(gpy_host *host) { atomic_flag_clear_explicit(&host->lock, memory_order_release); }
+static inline void gpy_host_unlock(gpy_host *host) {
+    atomic_store_explicit(&host->lock, 0, memory_order_release);
+}
 #else
 static inline void gpy_host_lock(gpy_host *host) { (void)host; }
 static inline void gpy_host_unlock(gpy_host *host) { (void)host; }

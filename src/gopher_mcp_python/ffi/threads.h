@@ -6,12 +6,19 @@
  *
  *   first entry    PyGILState_Ensure, a record is made ... PyEval_SaveThread
  *   later entries  PyEval_RestoreThread ................... PyEval_SaveThread
+ *
+ * With the GIL:
  *   thread ends    its TLS destructor flags the record and touches nothing else: it must not take the GIL
  *   later          gpy_collect(), which holds the GIL, clears and deletes the states of flagged records
- *   after a fork   gpy_forget_others(): the child's Python has deleted the states itself
  *
- * The list of records is lock-free and never relies on the GIL, so free-threaded builds need nothing else. Callers have
- * passed the bridge's gate, which is why no entry can happen while the interpreter goes away.
+ * Without it (free-threaded builds) a state can be cleared by its own thread only: counts of the objects that the thread
+ * has made, and its free lists, belong to it. Nor is there a GIL to wait for:
+ *   thread ends    its TLS destructor attaches the state, clears and deletes it
+ *
+ *   after a fork   gpy_forget_others(): the child's Python has deleted the states of the other threads itself
+ *
+ * The list of records is lock-free. Callers have passed the bridge's gate, which is why no entry can happen while the
+ * interpreter goes away.
  */
 #ifndef GOPHER_FFI_THREADS_H
 #define GOPHER_FFI_THREADS_H
@@ -30,24 +37,18 @@
 #include "hosts.h"
 
 typedef struct gpy_record {
-    PyThreadState *state;    /* ours from the first entry until gpy_collect() */
+    PyThreadState *state;    /* ours from the first entry until the thread's end, with the GIL until gpy_collect() */
     int inside;              /* 1 between enter and leave; of this thread alone */
+#ifndef Py_GIL_DISABLED
     atomic_int ended;        /* set once, by the thread's TLS destructor */
     struct gpy_record *next; /* in gpy_records */
+#endif
 } gpy_record;
 
-static _Thread_local gpy_record *gpy_mine;     /* this thread's record, or NULL */
-static _Atomic(gpy_record *) gpy_records;      /* every record that was not collected */
-static atomic_long gpy_kept;                   /* how many those are */
-static atomic_long gpy_ended;                  /* how many of them are flagged: lets gpy_collect() skip the walk */
+static _Thread_local gpy_record *gpy_mine; /* this thread's record, or NULL */
+static atomic_long gpy_kept;               /* how many states are kept */
 
-static void gpy_thread_ended(void *value) {
-    gpy_record *record = value;
-    if (!record) return;
-    gpy_mine = NULL;
-    atomic_fetch_add(&gpy_ended, 1);
-    atomic_store(&record->ended, 1); /* last: from here on the collector may free it */
-}
+static void gpy_thread_ended(void *value);
 
 #ifdef _WIN32
 static DWORD gpy_key;
@@ -63,12 +64,55 @@ static int gpy_watch_thread(gpy_record *record) { return pthread_setspecific(gpy
 /* Told, with the GIL, of each foreign thread whose state goes. */
 static void (*gpy_thread_gone)(unsigned long thread_id);
 
+#ifdef Py_GIL_DISABLED
+
+static void gpy_thread_ended(void *value) {
+    gpy_record *record = value;
+    if (!record) return;
+    gpy_mine = NULL;
+    if (gb_gate_enter()) { /* else the process ends, and whoever attaches now never comes back */
+        PyEval_RestoreThread(record->state);
+        PyThreadState_Clear(record->state);
+        PyThreadState_DeleteCurrent();
+        gb_gate_leave();
+        atomic_fetch_sub(&gpy_kept, 1);
+    }
+    free(record);
+}
+
+static void gpy_keep(gpy_record *record) {
+    (void)record;
+    atomic_fetch_add(&gpy_kept, 1);
+}
+
+static void gpy_collect(void) {}
+
+static void gpy_forget_others(void) { atomic_store(&gpy_kept, gpy_mine ? 1 : 0); }
+
+#else
+
+static _Atomic(gpy_record *) gpy_records; /* every record that was not collected */
+static atomic_long gpy_ended;             /* how many of them are flagged: lets gpy_collect() skip the walk */
+
+static void gpy_thread_ended(void *value) {
+    gpy_record *record = value;
+    if (!record) return;
+    gpy_mine = NULL;
+    atomic_fetch_add(&gpy_ended, 1);
+    atomic_store(&record->ended, 1); /* last: from here on the collector may free it */
+}
+
 static void gpy_push(gpy_record *record) {
     record->next = atomic_load(&gpy_records);
     while (!atomic_compare_exchange_weak(&gpy_records, &record->next, record)) {}
 }
 
-/* With the GIL: frees the states of threads that have ended. */
+static void gpy_keep(gpy_record *record) {
+    gpy_push(record);
+    atomic_fetch_add(&gpy_kept, 1);
+}
+
+/* Frees the states of threads that have ended. */
 static void gpy_collect(void) {
     if (!atomic_load(&gpy_ended)) return;
     gpy_record *record = atomic_exchange(&gpy_records, NULL);
@@ -92,22 +136,22 @@ static void gpy_collect(void) {
     }
 }
 
-/* In a forked child, with the GIL: only the thread that forked exists, the other states are Python's to delete. */
+/* In a forked child: only the thread that forked exists, the other states are Python's to delete. */
 static void gpy_forget_others(void) {
     gpy_record *record = atomic_exchange(&gpy_records, NULL);
     atomic_store(&gpy_kept, 0);
     atomic_store(&gpy_ended, 0);
     while (record) {
         gpy_record *next = record->next;
-        if (record == gpy_mine) {
-            gpy_push(record);
-            atomic_store(&gpy_kept, 1);
-        } else {
+        if (record == gpy_mine)
+            gpy_keep(record);
+        else
             free(record);
-        }
         record = next;
     }
 }
+
+#endif
 
 static inline PyThreadState *gpy_attached(void) {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -156,8 +200,7 @@ static void gpy_enter_slowly(gpy_entry *entry) {
         return;
     record->state = PyThreadState_Get();
     gpy_collect();
-    gpy_push(gpy_mine = record);
-    atomic_fetch_add(&gpy_kept, 1);
+    gpy_keep(gpy_mine = record);
     entry->record = record;
     entry->attached = true;
     record->inside = 1;
