@@ -101,6 +101,7 @@ docs: build
 	@echo "== docs"
 	@$(bin)/python tests/support/requirements.py docs > $(VENV)/docs.txt && $(pip) install -r $(VENV)/docs.txt
 	@cd docs && $(CURDIR)/$(bin)/python -m sphinx -q -W --keep-going -E -j auto -b html . ../build/docs
+	@$(bin)/python -m tests.support.examples
 	@echo "build/docs/index.html"
 
 # What leads to other machines; no part of any test.

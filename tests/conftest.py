@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import canary as canary_plugin
 from tests.support import guards, vendor
+from tests.support.examples import plugin as examples_plugin
 from tests.support.oauth_fixtures import browser, identity_provider, protected_server, world  # noqa: F401
 from tests.support.scripted_llm import ScriptedModel
 from tests.support.servers import McpServer
@@ -37,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup, and its children would ignore hang-ups
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.pluginmanager.register(canary_plugin.Plugin(), "canary-plugin")
+    config.pluginmanager.register(examples_plugin, "examples-plugin")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -35,6 +35,11 @@ def of_package() -> list[str]:
     return found
 
 
+def extras() -> list[str]:
+    """The names of its extras."""
+    return list(_pyproject()["project"]["optional-dependencies"])
+
+
 def main(extras: list[str]) -> None:
     data = _pyproject()
     project = data["project"]

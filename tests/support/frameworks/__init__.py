@@ -19,7 +19,6 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +26,7 @@ from pathlib import Path
 import pytest
 
 import gopher_mcp_python
-from tests.support import children, requirements, vendor
+from tests.support import children, local_wheel, requirements, vendor
 from tests.support.servers import McpServer
 
 WANTED = {
@@ -55,28 +54,13 @@ def python(name: str) -> Path:
 
 def _install(folder: Path, wanted: list[str]) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    this = _metadata_only(folder)
+    this = local_wheel.build(folder, code=False)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "--disable-pip-version-check"]
     argv = [*pip, "install", "--quiet", "--no-input", "--no-compile", str(this), *wanted]
     environ = children.environment({"PIP_ROOT_USER_ACTION": "ignore"})
     done = subprocess.run(argv, env=environ, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, f"pip can't install {wanted} beside this package:\n{done.stderr[-3000:]}"
     (folder / ".ready").touch()
-
-
-def _metadata_only(folder: Path) -> Path:
-    """A wheel of this package with its name, version and requirements and no code: all that pip resolves by."""
-    name, version = "gopher_mcp_python", gopher_mcp_python.__version__
-    lines = ["Metadata-Version: 2.1", "Name: gopher-mcp-python", f"Version: {version}"]
-    lines += [f"Requires-Dist: {line}" for line in requirements.of_package()]
-    info = f"{name}-{version}.dist-info"
-    path = folder / f"{name}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")
-        kind = ["Wheel-Version: 1.0", "Generator: tests", "Root-Is-Purelib: true", "Tag: py3-none-any"]
-        wheel.writestr(f"{info}/WHEEL", "\n".join(kind) + "\n")
-        wheel.writestr(f"{info}/RECORD", "")
-    return path
 
 
 def package_alone(folder: Path) -> dict[str, str]:
