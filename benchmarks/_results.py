@@ -67,7 +67,7 @@ def _wrong(found: Any, name: str) -> str:
         return wrong
     if wrong := _lacks(found["measured"], _MEASURED):
         return f"measured: {wrong}"
-    checked = [("compared", _COMPARED, found["compared"])]
+    checked: list[tuple[str, Mapping[str, Any], Any]] = [("compared", _COMPARED, found["compared"])]
     checked += [
         (f"compared[{at}].targets", _TARGET, one["targets"])
         for at, one in enumerate(found["compared"])
