@@ -209,6 +209,27 @@ def test_every_cell_of_the_protocol_table_names_a_test() -> None:
         assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"{file} has no {test}"
 
 
+def test_the_tests_of_the_protocol_table_run_at_the_version_of_their_column() -> None:
+    """By the `@at(...)` above each: what it names has to be the column's version."""
+    from tests.support.toolset_places import WITH_URLS
+    from tests.support.toolset_servers import HANDSHAKE, MODERN, VERSIONS
+
+    meant = {"*VERSIONS": VERSIONS, "*HANDSHAKE": HANDSHAKE, "MODERN": (MODERN,), "WITH_URLS": (WITH_URLS,)}
+    header, _, *rows = [line.split("|")[1:-1] for line in _text("protocol.md").splitlines() if line.startswith("|")]
+    looked_at = 0
+    for row in rows:
+        for title, cell in zip(header, row, strict=True):
+            for file, test in re.findall(r"`([\w/]+\.py)::(\w+)`", cell):
+                source = (ROOT / "tests" / file).read_text(encoding="utf-8")
+                above = source.partition(f"\ndef {test}(")[0].rpartition("\n\n\n")[2]
+                at = re.search(r"^@at\((.+)\)$", above, re.MULTILINE)
+                if at and "embedded" in title:
+                    looked_at += 1
+                    versions = [version for name in at[1].split(", ") for version in meant[name]]
+                    assert title.strip().rpartition(" ")[2] in versions, f"{test} is of {versions}, not of {title}"
+    assert looked_at >= 20
+
+
 def test_every_page_is_in_the_contents() -> None:
     entries = re.findall(r"^([a-z-]+)$", _text("index.md"), re.MULTILINE)
     assert sorted(entries) == sorted(path.stem for path in (ROOT / "docs").glob("*.md") if path.stem != "index")
