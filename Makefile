@@ -5,7 +5,7 @@
 # make fuzz     every fuzz target for FUZZ_SECONDS (60), or FUZZ_TARGETS="forms store" only; needs clang
 # make mutation how many small changes of the source the tests notice
 # make docs     the documents as a site, in build/docs    make docs-links    are links to other machines good
-# make platforms    the suite in a Debian 13 (root, debootstrap)    make freethreaded    builds Python 3.14 and 3.14t
+# make platforms    the suite in a Debian 13 (root, debootstrap)    make freethreaded    the suite on Python 3.14 and 3.14t
 # make clean    removes what these made
 #
 # Needs python3 (3.10+) with venv, its headers and a C compiler; says what is missing. All else goes into .venv by pip.
@@ -118,7 +118,7 @@ platforms:
 	@tests/support/distributions/debian13.sh build/debian13 $(PYTEST_ARGS)
 
 freethreaded:
-	@tests/support/distributions/python314.sh build/python3.14
+	@tests/support/distributions/freethreaded.sh build/python3.14
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/gopher_mcp_python/ffi/*.so

@@ -148,6 +148,7 @@ def test_create_asks_too() -> None:
     handle.close()
 
 
+@pytest.mark.thread_unsafe(reason="counts the library's threads")
 def test_what_nobody_waits_for_goes_to_the_host() -> None:
     host = testkit.Host()
     handle = testkit.handle(host)

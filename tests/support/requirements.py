@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,14 @@ def main(extras: list[str]) -> None:
     listed = [*data["build-system"]["requires"], *project["dependencies"]]
     for name in extras:
         listed += _extra(project, name)
-    print("\n".join(dict.fromkeys(listed)))
+    print("\n".join(dict.fromkeys(filter(None, map(_for_this_python, listed)))))
+
+
+def _for_this_python(requirement: str) -> str | None:
+    """What stands for a requirement on a free-threaded Python, for which PySide6 and psycopg-binary have no wheels."""
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return requirement
+    return None if requirement.startswith("PySide6") else requirement.replace("psycopg[binary]", "psycopg[c]")
 
 
 if __name__ == "__main__":
