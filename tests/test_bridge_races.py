@@ -36,7 +36,8 @@ def race(pick: random.Random, closer: threading.Semaphore, victims: list[_bridge
 
     def answer(request: object) -> int:
         if who == "handler":
-            handles[0].close()
+            for mine in tuple(handles):  # gone already where the callback outlasts its agent
+                mine.close()
         return 1
 
     handle = testkit.handle(testkit.Host(answer), answer=mode, limit_ms=pick.choice([0, 1, 50]), wants_events=True)
