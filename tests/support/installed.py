@@ -35,6 +35,8 @@ def package_is_whole() -> str:
     assert not missing, f"not in the wheel: {missing}"
     suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
     assert _bridge.__file__.endswith(suffix), f"{_bridge.__file__} is not for {suffix}"
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        assert not sys._is_gil_enabled(), "a free-threaded Python runs with the GIL now: something imported needs it"
     loaded = [name for name in gopher_mcp_python.__all__ if getattr(gopher_mcp_python, name, None) is None]
     assert not loaded, f"public names that can't be had: {loaded}"
     return f"{gopher_mcp_python.__version__}, {len(gopher_mcp_python.__all__)} names"

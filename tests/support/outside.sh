@@ -6,8 +6,8 @@ python=$1 dist=$(cd "$2" && pwd) mypy=$(realpath "$3"); shift 3
 folder=$(mktemp -d); trap 'rm -rf "$folder"' EXIT
 echo "== the wheel, outside the source tree"
 "$python" -m venv "$folder/venv"
-tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
-wheel=$(ls "$dist"/*-"$tag-$tag"-*.whl)
+tag=$("$python" -c 'import sys; v = "cp%d%d" % sys.version_info[:2]; print(v + "-" + v + getattr(sys, "abiflags", ""))')
+wheel=$(ls "$dist"/*-"$tag"-*.whl)
 "$folder/venv/bin/python" -m pip --disable-pip-version-check -qq install "$wheel[test]"
 mkdir "$folder/sdist" && tar -xzf "$dist"/*.tar.gz -C "$folder/sdist" --strip-components=1
 rm -rf "$folder/sdist/src" # what is tested is what was installed

@@ -26,17 +26,17 @@ from pathlib import Path
 from tests.support import contents, vendor
 
 ROOT = Path(__file__).resolve().parents[2]
-SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
+SUPPORTED = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.14t")
 # One agent run on each engine with each kind of provider, and all that a callback can meet.
 QUICK = ["tests/test_bridge_callbacks.py", "tests/scenarios/test_answers.py", "-k", "bridge or completes_the_run"]
 NEEDED = ["pytest>=8.3", "pytest-timeout>=2.3"]  # with the extras below, all that those tests import
 EXTRAS = "anthropic,openai,keyring,serve"
-# The version, if it is a CPython with a GIL that can make environments and build extension modules.
+# The version, with a t where there is no GIL, if it is a CPython that can make environments and build extension modules.
 _PROBE = """
 import ensurepip, os, sys, sysconfig, venv
 there = os.path.isfile(os.path.join(sysconfig.get_paths()["include"], "Python.h"))
-usual = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
-print("%d.%d" % sys.version_info[:2] if there and usual else "")
+free = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
+print("%d.%d" % sys.version_info[:2] + free if there and sys.implementation.name == "cpython" else "")
 """
 
 
