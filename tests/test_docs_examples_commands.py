@@ -14,8 +14,9 @@ import pytest
 
 from tests.support import local_wheel
 from tests.support.examples import ROOT, each, example, replaced, text_of
-from tests.support.examples.scratch import Scratch, commands
+from tests.support.examples.scratch import CLICK, Scratch, commands
 from tests.support.scripted_llm import ScriptedModel
+from tests.support.terminal import Terminal
 
 pytestmark = [pytest.mark.source_tree, pytest.mark.skipif(os.name == "nt", reason="the blocks are for a POSIX shell")]
 FIRST = "docs/index.md: The first five minutes"
@@ -40,6 +41,7 @@ def newcomer(scratch: Scratch) -> Scratch:
     found = [path for path in sys.path if path.endswith("-packages")]
     (folder / "dependencies.pth").write_text("\n".join(found) + "\n")
     scratch.command("bin/python3", "")
+    (folder / "bin" / "browser").write_text(f"#!/bin/sh\nexec {folder}/.venv/bin/python -c '{CLICK}' \"$1\"\n")
     scratch.command("pip", "-m pip --python .venv/bin/python")
     scratch.env |= {
         "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder / "wheels"), "PIP_NO_DEPS": "1", "PIP_IGNORE_INSTALLED": "1",
@@ -56,10 +58,13 @@ def test_the_first_five_minutes(newcomer: Scratch) -> None:
     begin = replaced(text_of(f"{FIRST}: 1"), {"-m venv .venv": "-m venv --without-pip .venv\n"
                      "cp dependencies.pth .venv/lib/python3.*/site-packages/\ncp pip .venv/bin/"})  # fmt: skip
     assert "ada@mail.example" in newcomer.sh(begin).check().out
-    (newcomer.folder / "first.py").write_text(text_of(f"{FIRST}: 3"))
     with newcomer.server(replaced(text_of(f"{FIRST}: 2"), {"8808": "0"})) as server:
-        ended = newcomer.sh(replaced(text_of(f"{FIRST}: 4"), {"http://127.0.0.1:8808/mcp": server.url})).check()
-    assert "/provider/authorize?" in ended.err and "Not signed in" in ended.out
+        program = replaced(text_of(f"{FIRST}: 3"), {"http://127.0.0.1:8808/mcp": server.url})
+        (newcomer.folder / "first.py").write_text(program)
+        here = {**newcomer.env, "BROWSER": str(newcomer.folder / "bin" / "browser")}
+        with Terminal(["sh", "-c", f"cd {newcomer.folder}; {text_of(f'{FIRST}: 4')}"], env=here) as terminal:
+            terminal.expect('"emailAddress": "ada@mail.example"')
+            assert terminal.end()[0] == 0
 
     # Every other `pip install` names extras: they are collected, and pip is asked about all of them at once.
     (newcomer.folder / "bin" / "pip").write_text(f'#!/bin/sh\nshift\necho "$@" >> {newcomer.folder}/wanted.txt\n')

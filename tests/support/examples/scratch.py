@@ -19,13 +19,13 @@ from tests.support.canary import Canary
 from tests.support.examples.program import Programs
 
 SECONDS = 60.0  # the longest that anything here may take
-_CLICK = "import sys; from gopher_mcp_python.demo.click import click; click(sys.argv[1])"
+CLICK = "import sys; from gopher_mcp_python.demo.click import click; click(sys.argv[1])"
 _COMMANDS = {  # what each is, as arguments of Python
     "bin/gopher-mcp": "-m gopher_mcp_python",
     "bin/python": "",
     ".venv/bin/python": "",
     ".venv/bin/gopher-mcp": "-m gopher_mcp_python",
-    "bin/browser": f"-c '{_CLICK}'",  # it opens the page and presses Allow, as a person would
+    "bin/browser": f"-c '{CLICK}'",  # it opens the page and presses Allow, as a person would
 }
 
 
