@@ -30,7 +30,7 @@ def test_the_import_brings_nothing_heavy() -> None:
     more = loaded_by("import gopher_mcp_python") - bare
     assert {name for name in more if name.startswith("gopher_mcp_python.")} <= {
         "gopher_mcp_python.native", "gopher_mcp_python.native.quick", "gopher_mcp_python.native.names",
-        "gopher_mcp_python.native.packages",
+        "gopher_mcp_python.native.packages", "gopher_mcp_python.lazily",
     }  # fmt: skip
     heavy = {"asyncio", "ctypes", "typing", "dataclasses", "inspect", "threading", "logging", "json", "mcp", "socket"}
     assert not more & heavy

@@ -26,7 +26,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, cast
 
-__all__ = ["load", "load_meanwhile"]
+__all__ = ["load", "load_meanwhile", "load_whole"]
 
 # The finders and loaders here have no base classes: importlib.abc alone would cost what is saved elsewhere.
 _PACKAGES = ("mcp", "mcp.client")
@@ -71,6 +71,13 @@ def load_meanwhile(*names: str) -> None:
 
     if not all(name in sys.modules for name in names):
         threading.Thread(target=begin, name="gopher-mcp import").start()
+
+
+def load_whole() -> None:
+    """Imports the SDK with its server, the usual way, for whoever needs that: not while another thread is at `load`,
+    whose stand-ins the server's modules would take for the packages."""
+    with _lock:
+        import_module("mcp")
 
 
 @contextmanager

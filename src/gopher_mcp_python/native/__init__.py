@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-from .quick import quick_check
+from ..lazily import names_of
 
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time that importing typing takes
 if TYPE_CHECKING:
     from .loading import LoadedLibrary, forget, load, loaded
+    from .quick import quick_check
 
 __all__ = ["LoadedLibrary", "forget", "load", "loaded", "quick_check"]
 
-
-def __getattr__(name: str) -> object:
-    if name in ("LoadedLibrary", "forget", "load", "loaded"):
-        from . import loading
-
-        return getattr(loading, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = names_of(
+    __name__, {"loading": ("LoadedLibrary", "forget", "load", "loaded"), "quick": ("quick_check",)}
+)

@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
-from .core import ElicitationPolicy
-from .decisions import PolicyDecision, PolicyStoreError, Remembered, RememberedResponse
-from .rules import PolicyRule
+from typing import TYPE_CHECKING
+
+from ..lazily import names_of
+
+if TYPE_CHECKING:
+    from .core import ElicitationPolicy
+    from .decisions import PolicyDecision, PolicyStoreError, Remembered, RememberedResponse
+    from .rules import PolicyRule
 
 __all__ = [
     "ElicitationPolicy",
@@ -17,3 +22,12 @@ __all__ = [
     "Remembered",
     "RememberedResponse",
 ]
+
+__getattr__, __dir__ = names_of(
+    __name__,
+    {
+        "core": ("ElicitationPolicy",),
+        "decisions": ("PolicyDecision", "PolicyStoreError", "Remembered", "RememberedResponse"),
+        "rules": ("PolicyRule",),
+    },
+)

@@ -9,25 +9,23 @@ Needs the extra `serve` (starlette, uvicorn) for the application; tokens need no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .tokens import Authenticator, Principal, Scope, TokenFile, TokenFileError
+from ..lazily import names_of
 
 if TYPE_CHECKING:
     from .app import create_app
+    from .tokens import Authenticator, Principal, Scope, TokenFile, TokenFileError
     from .uploads import Uploads
 
 __all__ = ["Authenticator", "Principal", "Scope", "TokenFile", "TokenFileError", "Uploads", "create_app"]
 
-
-def __getattr__(name: str) -> Any:
-    """What needs a web framework is imported on first use."""
-    if name == "create_app":
-        from .app import create_app
-
-        return create_app
-    if name == "Uploads":
-        from .uploads import Uploads
-
-        return Uploads
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# What needs a web framework is imported on first use.
+__getattr__, __dir__ = names_of(
+    __name__,
+    {
+        "app": ("create_app",),
+        "tokens": ("Authenticator", "Principal", "Scope", "TokenFile", "TokenFileError"),
+        "uploads": ("Uploads",),
+    },
+)

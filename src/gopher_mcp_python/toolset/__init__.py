@@ -5,16 +5,21 @@ The embedded engine stands on it. Importing this module is cheap; `toolset.tools
 
 from __future__ import annotations
 
-from .connection import Connection, HttpConnection, StdioConnection
-from .errors import (
-    CallTimeoutError,
-    ElicitationHandlerError,
-    ElicitationRequiredError,
-    ServerError,
-    SessionLostError,
-    ToolsetError,
-    UnsendableError,
-)
+from typing import TYPE_CHECKING
+
+from ..lazily import names_of
+
+if TYPE_CHECKING:
+    from .connection import Connection, HttpConnection, StdioConnection
+    from .errors import (
+        CallTimeoutError,
+        ElicitationHandlerError,
+        ElicitationRequiredError,
+        ServerError,
+        SessionLostError,
+        ToolsetError,
+        UnsendableError,
+    )
 
 __all__ = [
     "CallTimeoutError",
@@ -28,3 +33,19 @@ __all__ = [
     "ToolsetError",
     "UnsendableError",
 ]
+
+__getattr__, __dir__ = names_of(
+    __name__,
+    {
+        "connection": ("Connection", "HttpConnection", "StdioConnection"),
+        "errors": (
+            "CallTimeoutError",
+            "ElicitationHandlerError",
+            "ElicitationRequiredError",
+            "ServerError",
+            "SessionLostError",
+            "ToolsetError",
+            "UnsendableError",
+        ),
+    },
+)

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from .backend import PostgresBackend
-from .connecting import Limits
-from .migrating import APP_ROLE, SCHEMA, migrate
+from typing import TYPE_CHECKING
+
+from ...lazily import names_of
+
+if TYPE_CHECKING:
+    from .backend import PostgresBackend
+    from .connecting import Limits
+    from .migrating import APP_ROLE, SCHEMA, migrate
 
 __all__ = ["APP_ROLE", "SCHEMA", "Limits", "PostgresBackend", "migrate"]
+
+__getattr__, __dir__ = names_of(
+    __name__,
+    {
+        "backend": ("PostgresBackend",),
+        "connecting": ("Limits",),
+        "migrating": ("APP_ROLE", "SCHEMA", "migrate"),
+    },
+)
