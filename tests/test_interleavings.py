@@ -19,7 +19,9 @@ from gopher_mcp_python.elicitation import GopherAgentElicitationRequest
 from gopher_mcp_python.elicitor import Elicitor
 from gopher_mcp_python.engines import _loop
 from gopher_mcp_python.engines._loop import LoopThread
+from gopher_mcp_python.engines.base import RunOutcome
 from gopher_mcp_python.errors import AgentError
+from gopher_mcp_python.events import GopherAgentEvent
 from gopher_mcp_python.handlers.person import Person
 from gopher_mcp_python.handlers.prompts import PersonAnswer
 from gopher_mcp_python.handlers.watch import Watch
@@ -35,6 +37,8 @@ from gopher_mcp_python.serve.uploads import Refused, Uploads
 from gopher_mcp_python.store import FileKeys, KeyRing, StoreError
 from gopher_mcp_python.store import keys as store_keys
 from gopher_mcp_python.store.sealing import Sealer
+from gopher_mcp_python.streaming import GopherAgentStream
+from gopher_mcp_python.turns import Line
 from tests.support.interleaving import Elsewhere, SeenLock, in_lockstep
 
 PAGE = GopherAgentElicitationRequest("url", "e1", "Sign in.", "https://accounts.example.com/x", server="mail")
@@ -107,6 +111,26 @@ def test_an_event_that_comes_while_a_run_ends_is_not_told_after_its_end() -> Non
     run.lock = cast(Any, At(lambda: run.end("completed")))
     run.tell("tool_result", 1, 1, {})
     assert told == ["run_completed"]
+
+
+def test_an_event_that_a_thread_has_taken_is_not_lost_when_another_comes_to_the_end() -> None:
+    def run(sink: Any) -> RunOutcome:
+        sink(GopherAgentEvent("iteration_start", 1, 1, {}))
+        return RunOutcome("done")
+
+    place = Line().join()
+    stream = GopherAgentStream(run, place)
+    rest = Elsewhere(lambda: list(stream))
+    take = stream._take
+
+    def slowly(item: Any) -> Any:
+        if not rest.went:
+            rest.go()
+        return take(item)
+
+    stream._take = slowly  # type: ignore[method-assign]
+    assert [event.kind for event in stream] == ["iteration_start"]
+    assert rest.end() == [] and stream.text == "done"
 
 
 # ---- answers -------------------------------------------------------------------------------------------------------

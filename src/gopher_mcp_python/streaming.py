@@ -37,7 +37,7 @@ class _Stream:
     """What both streams are."""
 
     def __init__(self, run: Callable[[Sink], RunOutcome], place: Place) -> None:
-        self._over = False
+        self._over = self._left = False  # no more is iterated; it was closed before its end
         self._result: AgentResult | None = None
         self._work = Work(run, place)
         self._finalizer = weakref.finalize(self, self._work.call_off)
@@ -58,11 +58,11 @@ class _Stream:
     def _take(self, item: GopherAgentEvent | End) -> GopherAgentEvent | None:
         """The event, or None at the end, which comes at once when somebody has closed the stream. Raises what the run
         raised."""
-        if self._over:
+        if isinstance(item, GopherAgentEvent) and not self._left:
+            return item  # also where another thread has come to the end meanwhile
+        if self._over or isinstance(item, GopherAgentEvent):
             self._work.items.put(End())  # for the next thread that waits for an item
             return None
-        if isinstance(item, GopherAgentEvent):
-            return item
         if item.outcome is not None:
             self._result = result_of(item.outcome)
         error, item.error = item.error, None
@@ -87,6 +87,7 @@ class _Stream:
         """Ends the run, too. Whether it has a thread to wait for."""
         if self._over:
             return False
+        self._left = True
         self._end()  # first: nobody hears what the run ends with then
         self._work.call_off()
         return not self._work.inherited and threading.current_thread() is not self._work.thread
