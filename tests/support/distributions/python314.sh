@@ -74,7 +74,7 @@ for kind in "$@"; do
     [ ! -x "$dir/$kind/bin/$name" ] || { echo "$dir/$kind/bin/$name"; continue; }
     mkdir -p "$dir/build-$kind"
     (cd "$dir/build-$kind" &&
-        "$dir/source/configure" --prefix="$dir/$kind" --disable-test-modules --with-ensurepip=install $option &&
+        "$dir/source/configure" --prefix="$dir/$kind" --with-ensurepip=install $option &&
         make -j"${JOBS:-2}" && make install) > "$dir/$kind.log" 2>&1 ||
         { tail -20 "$dir/$kind.log" >&2; echo "python314.sh: the build failed; all of it: $dir/$kind.log" >&2; exit 1; }
     echo "$dir/$kind/bin/$name"
