@@ -137,14 +137,14 @@ def test_the_versions_in_the_documents_are_those_of_the_code() -> None:
 
 
 def test_the_versions_and_functions_of_the_native_library_are_those_of_the_table() -> None:
-    from gopher_mcp_python.native import compat
+    from gopher_mcp_python.native import compat, names
 
     rows = re.findall(r'^X\(\w+, "(\w+)", "([\d.]*)", (\w+),', (ROOT / "csrc/api_table.h").read_text(), re.MULTILINE)
     assert len(rows) > 20
     page = _text("native-library.md")
     told = set(re.findall(r"^\| (0\.\d+\.\d+) \|", page, re.MULTILINE))
     since = {version for _, version, _ in rows if version}
-    assert told == since | {compat.ELICITATION_SINCE, compat.RETRY_FIX_SINCE, compat.HEADER_VERSION}
+    assert told == since | {names.ELICITATION_SINCE, names.RETRY_FIX_SINCE, compat.HEADER_VERSION}
     section = page.partition("## The C interface")[2].partition("\n## ")[0]
     assert set(re.findall(r"`(gopher_orch_\w+)`", section)) == {name for name, _, need in rows if need == "REQUIRED"}
 

@@ -14,6 +14,7 @@ from tests.support.messages import PLACE, Message
 pytestmark = pytest.mark.source_tree
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "errors.md"
+_CSRC = Path(__file__).resolve().parents[1] / "csrc"
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _FEWEST = 3  # words; what is shorter ("is required") says too little to be looked for
 
@@ -79,6 +80,15 @@ def test_every_message_has_its_row() -> None:
     assert not missing, "in no row of docs/errors.md:\n" + "\n".join(missing)
 
 
+def test_what_the_bridge_says_has_its_row() -> None:
+    """Its C part, where a library is opened and a function is missing."""
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sorted(_CSRC.glob("*.c")))
+    found = re.findall(r'(?:say|fail|snprintf)\((?:[^";]*, )"((?:[^"\\]|\\.)+)"', code)
+    said = [re.sub("%[a-z]+", PLACE, text) for text in found if _is_read(re.sub("%[a-z]+", PLACE, text))]
+    assert len(said) >= 5
+    assert [text for text in said if not _has_row(text)] == []
+
+
 def _has_row(template: str) -> bool:
     """A sentence that goes on behind it is a row's, too."""
     open_end = template.rstrip().endswith((":", "."))
@@ -120,8 +130,12 @@ def _source() -> str:
     """All texts of the source, whatever they are joined with."""
     files = sorted(messages.SOURCE.rglob("*.py"))
     found = [text for file in files for text in messages.constants(file.relative_to(messages.SOURCE).as_posix())]
-    scripts = [path.read_text(encoding="utf-8") for path in sorted(messages.SOURCE.rglob("*.js"))]
-    return "\n".join([*found, *scripts]).replace("\\u2019", "\u2019").replace("\\u2026", "\u2026")
+    others = [*messages.SOURCE.rglob("*.js"), *messages.SOURCE.rglob("*.p[xy][xi]"), *_CSRC.glob("*.c")]
+    return (
+        "\n".join([*found, *(path.read_text(encoding="utf-8") for path in sorted(others))])
+        .replace("\\u2019", "\u2019")
+        .replace("\\u2026", "\u2026")
+    )
 
 
 def _is_said(row: str, texts: str) -> bool:
