@@ -147,7 +147,8 @@ class GopherAgent:
         return self._run(query, timeout_ms).text
 
     def run_detailed(self, query: str, timeout_ms: int = _DEFAULT_TIMEOUT_MS) -> AgentResult:
-        """Like `run`, but failures come back as a result and not as an exception."""
+        """Like `run` (`timeout_ms` is in milliseconds there, too), but failures come back as a result and not as an
+        exception."""
         try:
             return result_of(self._run(query, timeout_ms))
         except AgentError as error:
@@ -159,7 +160,8 @@ class GopherAgent:
         The run is carried out on a thread of its own and waits for nobody who iterates. Its failure is raised by the
         iterator, as `run` raises it; `result` and `text` of the iterator are the answer. Leaving it early (`break`,
         `close()`, the end of its `with` statement, Ctrl-C, dropping it) answers what is being asked with cancel and
-        ends the run. Handlers run on helper threads. Runs of one agent are done one after another.
+        ends the run. Handlers run on helper threads. Runs of one agent are done one after another. `timeout_ms` as for
+        `run`, in milliseconds.
         """
         from .streaming import GopherAgentStream
 

@@ -140,6 +140,8 @@ class Store:
         """Asks whether `tool` of `server` may be called with exactly these arguments. Raises as `create`.
 
         Args:
+            message: what is asked; None: a sentence that names the tool.
+            timeout_s: seconds to answer, 1 to 1800.
             once: where the newest confirmation of this very call still waits for its answer, whoever asked for it, that
                 one is returned and nothing is created.
         """

@@ -33,7 +33,15 @@ class Housekeeping:
         keep_days: float = 30.0,
         anchor_every_s: float = 60.0,
     ) -> None:
-        """Starts the thread. Raises ValueError for an interval that is not positive, StoreError without a thread."""
+        """Starts the thread.
+
+        Args:
+            sweep_every_s: seconds between looks for questions whose time is up.
+            prune_every_s: seconds between removals of what ended `keep_days` days ago.
+            anchor_every_s: seconds between writes of the audit's end to the store's anchor.
+
+        Raises ValueError for an interval that is not positive, StoreError without a thread.
+        """
         if min(sweep_every_s, prune_every_s, anchor_every_s) <= 0:
             raise ValueError("the intervals of housekeeping must be more than 0 seconds")
         self._chores: list[tuple[str, float, Callable[[], object]]] = [
