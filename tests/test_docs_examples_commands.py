@@ -184,6 +184,7 @@ def test_a_token_and_the_page(name: str, scratch: Scratch) -> None:
 
 
 @example("docs/serve.md: REST: 1")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the block is for curl")
 def test_rest(scratch: Scratch) -> None:
     token = scratch.sh("gopher-mcp token add ada --scope answer").check().out.strip()
     asked = waiting(scratch)
