@@ -96,9 +96,11 @@ class UrlAnchor:
     or a list of several. Its server should keep the one with the highest number."""
 
     def __init__(self, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0) -> None:
-        """`headers` go with every request (an Authorization, say), which may take `timeout_s` seconds. Raises ValueError
-        for a URL that is not https, unless it leads to this machine, for one with a password, and for headers that
-        can't be sent."""
+        """`headers` go with every request (an Authorization, say), which may take `timeout_s` seconds.
+
+        Raises ValueError for a URL that is not https, unless it leads to this machine, for one with a password, and for
+        headers that can't be sent.
+        """
         try:
             parts = urlsplit(url)
             readable = parts.port != 0 and not _UNSENDABLE.search(url)
