@@ -41,7 +41,8 @@ def main() -> None:
     driver.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64), ctypes.c_long, ctypes.c_long, ctypes.c_int]
     agents = [made() for _ in range(most)]
     # The token is the bridge's own business, so there is no public way to it.
-    tokens = (ctypes.c_uint64 * most)(*(agent._life.engine()._handle.token for agent in agents))  # type: ignore[attr-defined]
+    handles = [agent._life.engine()._handle for agent in agents]  # type: ignore[attr-defined]
+    tokens = (ctypes.c_uint64 * most)(*(handle.token for handle in handles))
     callback = _bridge.trampoline_address()
     print(json.dumps(about()), flush=True)
     for line in sys.stdin:
