@@ -22,8 +22,8 @@ _LISTED = re.compile(r"^\.\. auto(class|function|exception|data):: (\S+)$", re.M
 _FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Packages that other modules of the package import from, and nobody else.
 INSIDE = {"gopher_mcp_python.engines", "gopher_mcp_python.native", "gopher_mcp_python.providers"}
-# What a program of the extras needs; without it those names are read from the source alone.
-_NEEDS = ("google", "langchain_core", "PySide6")
+# What the extras need; without it, what stands on it can't be imported and is not looked at here.
+_NEEDS = ("google", "langchain_core", "PySide6", "starlette", "uvicorn", "psycopg", "jwt", "keyring")
 
 
 @cache
