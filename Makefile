@@ -100,13 +100,13 @@ mutation: build
 docs: build
 	@echo "== docs"
 	@$(bin)/python tests/support/requirements.py docs > $(VENV)/docs.txt && $(pip) install -r $(VENV)/docs.txt
-	@cd docs && $(CURDIR)/$(bin)/python -m sphinx -q -W --keep-going -E -j auto -b html . ../build/docs
+	@cd docs && $(abspath $(bin))/python -m sphinx -q -W --keep-going -E -j auto -b html . ../build/docs
 	@$(bin)/python -m tests.support.examples
 	@echo "build/docs/index.html"
 
 # What leads to other machines; no part of any test.
 docs-links: docs
-	@cd docs && $(CURDIR)/$(bin)/python -m sphinx -q -b linkcheck . ../build/docs-links
+	@cd docs && $(abspath $(bin))/python -m sphinx -q -b linkcheck . ../build/docs-links
 
 dist: $(VENV)/.ready
 	@echo "== sdist, and a wheel for each Python here"
