@@ -9,8 +9,10 @@ import ctypes
 import fcntl
 import functools
 import hashlib
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,7 +45,8 @@ def folder() -> Path:
 
 
 def _build(target: Path) -> None:
-    cmake = shutil.which("cmake")
+    # Of this environment first: where make installed it, and nobody has activated the environment.
+    cmake = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     assert cmake, "the testkit is built by cmake: pip install cmake"
     names = [f"gopher-testkit-{variant}" for variant in VARIANTS] + ["gopher-callback-driver"]
     for argv in (

@@ -21,6 +21,9 @@ mirror=${MIRROR:-http://deb.debian.org/debian}
 mkdir -p "$dir"; dir=$(cd "$dir" && pwd)
 export root="$dir/root" certificates=/etc/ssl/certs/ca-certificates.crt
 
+exec 9> "$dir/.lock"
+flock --nonblock 9 || fail "another run uses $dir"
+
 child=
 trap '[ -z "$child" ] || kill -KILL "$child" || true' EXIT
 trap 'exit 130' INT
@@ -40,7 +43,8 @@ apart() {
 # takes care of orphans. Of this environment it sees only how package sources are reached, and JOBS.
 inside() {
     apart sh -c '
-        mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount -t tmpfs tmpfs "$root/dev/shm" || exit
+        mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" &&
+            mount -t tmpfs tmpfs "$root/dev/shm" || exit
         chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 \
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
             GOPHER_MCP_REQUIRE_BROWSER=1 NODE_EXTRA_CA_CERTS="$certificates" PIP_CERT="$certificates" VENV=/venv \
@@ -67,7 +71,7 @@ fi
 [ ! -f "$certificates" ] || cp -L "$certificates" "$root$certificates"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
 [ ! -f /etc/pip.conf ] || cp -L /etc/pip.conf "$root/etc/pip.conf"
-rm -rf --one-file-system "$root/src"
+find "$root/src" "$root/tmp" -xdev -mindepth 1 -delete 2>/dev/null || true
 git -c safe.directory='*' clone -q "$here" "$root/src"
 git -C "$root/src" -c advice.detachedHead=false checkout -q --detach "${REVISION:-HEAD}"
 
@@ -78,7 +82,8 @@ inside sh -c 'export DEBIAN_FRONTEND=noninteractive; dpkg --configure -a && apt-
     tests/support/system.sh python3 --install' \
     > "$dir/install.log" 2>&1 || { tail -5 "$dir/install.log" >&2; exit 1; }
 echo "== $(git -C "$root/src" log -1 --format='commit %h, %cs')"
-inside sh -c 'python3 --version; openssl version; /usr/lib/postgresql/*/bin/postgres --version; chromium --version; tmux -V'
+inside sh -c 'python3 --version; openssl version; tmux -V
+    /usr/lib/postgresql/*/bin/postgres --version; chromium --version 2>/dev/null'
 inside make build > "$dir/build.log" 2>&1 || { tail -20 "$dir/build.log" >&2; exit 1; }
 started=$(date +%s) status=0
 if [ $# -gt 0 ]; then
