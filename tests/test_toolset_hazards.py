@@ -134,8 +134,9 @@ def test_an_answer_after_the_time_is_up_does_not_count(way: str) -> None:
     async def returns(request: Request) -> Response:
         try:
             await asyncio.sleep(60)
-        finally:
-            return Response("accept", {"name": "late"})  # noqa: B012 - programs do
+        except BaseException:
+            return Response("accept", {"name": "late"})
+        raise AssertionError("nobody ended the wait")
 
     async def body(toolset: McpToolset) -> None:
         assert (await toolset.call_tool("ask"))["output"] == {"result": "cancel None"}

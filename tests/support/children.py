@@ -30,7 +30,8 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     clean = {name: value for name, value in os.environ.items() if name not in _OURS}
     inherited = clean.get("PYTHONPATH")
     clean["PYTHONPATH"] = str(ROOT) + (os.pathsep + inherited if inherited else "")
-    return {**clean, "PYTHONFAULTHANDLER": "1", **(extra or {})}
+    # Python's own colours (since 3.13) would be between the words that tests look for.
+    return {**clean, "PYTHONFAULTHANDLER": "1", "PYTHON_COLORS": "0", **(extra or {})}
 
 
 @dataclass(frozen=True)

@@ -70,9 +70,14 @@ def certificates(folder: Path) -> ssl.SSLContext:
         subprocess.run(("openssl", *arguments), cwd=folder, check=True, capture_output=True)
 
     if not (folder / "leaf.pem").exists():
-        (folder / "san").write_text("subjectAltName=" + ",".join(f"DNS:{host}" for host in HOSTS) + "\n")
+        # All that RFC 5280 wants, as Python insists on it since 3.13.
+        (folder / "san").write_text(
+            "subjectAltName=" + ",".join(f"DNS:{host}" for host in HOSTS) + "\nauthorityKeyIdentifier=keyid\n"
+            "subjectKeyIdentifier=hash\nkeyUsage=critical,digitalSignature,keyEncipherment\n"
+        )
         openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "30",
-                "-subj", "/CN=scripted model authority", "-addext", "basicConstraints=critical,CA:TRUE")  # fmt: skip
+                "-subj", "/CN=scripted model authority", "-addext", "basicConstraints=critical,CA:TRUE",
+                "-addext", "keyUsage=critical,keyCertSign,cRLSign")  # fmt: skip
         openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "leaf.key", "-out", "leaf.csr",
                 "-subj", f"/CN={HOSTS[0]}")  # fmt: skip
         openssl("x509", "-req", "-in", "leaf.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",

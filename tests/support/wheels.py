@@ -31,7 +31,7 @@ SUPPORTED = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.14t")
 QUICK = ["tests/test_bridge_callbacks.py", "tests/scenarios/test_answers.py", "-k", "bridge or completes_the_run"]
 NEEDED = ["pytest>=8.3", "pytest-timeout>=2.3"]  # with the extras below, all that those tests import
 EXTRAS = "anthropic,openai,keyring,serve"
-# The version, with a t where there is no GIL, if it is a CPython that can make environments and build extension modules.
+# The version, with a t without the GIL, if it is a CPython that can make environments and build extension modules.
 _PROBE = """
 import ensurepip, os, sys, sysconfig, venv
 there = os.path.isfile(os.path.join(sysconfig.get_paths()["include"], "Python.h"))

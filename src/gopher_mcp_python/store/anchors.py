@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 from .errors import StoreError
@@ -147,9 +148,13 @@ class UrlAnchor:
                 data: bytes = answer.read(_LARGEST)
                 return data
         except (OSError, HTTPException, ValueError) as error:  # their texts may quote the URL, or a header
-            if getattr(error, "code", None) == 404 and method == "GET":
+            code = None
+            if isinstance(error, HTTPError):
+                code = error.code
+                error.close()
+            if code == 404 and method == "GET":
                 return b""
-            told = getattr(error, "code", None) or type(error).__name__
+            told = code or type(error).__name__
             raise StoreError(f"The audit's anchor at {self._host} can't be used ({told}): see to it") from None
 
 
