@@ -85,6 +85,39 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) ->
         options.token(_parsed("--token-env", "NO_SUCH_TOKEN"))
 
 
+@pytest.mark.parametrize("option", ["--token-env", "--client-secret-env"])
+def test_a_value_where_a_variable_is_named_is_not_shown(option: str, canary: Canary) -> None:
+    ended = command("run", URL, "q", option, canary.secret("token"))
+    assert ended.code == 2 and "takes the name of a variable" in ended.err
+    assert canary.secret("token") not in ended.err + ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--config", "-", "q"), "--config -: nothing came from standard input"),
+        (("http://127.0.0.1:99999/mcp", "q"), "port"),
+        (("http://127.0.0.1:x/mcp", "q"), "port"),
+        (("http:///mcp", "q"), "has no host"),
+        ((URL, ""), "the query is empty"),
+    ],
+)
+def test_what_run_can_not_use_is_named(arguments: tuple[str, ...], said: str) -> None:
+    ended = command("run", *arguments)
+    assert ended.code == 2 and said in ended.err, ended.err
+
+
+def test_a_configuration_of_nobodys_standard_input() -> None:
+    ended = children.run(["sh", "-c", f"exec {sys.executable} -m gopher_mcp_python run --config - q <&-"])
+    assert ended.code == 2 and "--config -: nothing came from standard input" in ended.err
+
+
+def test_an_empty_configuration_is_named(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").touch()
+    ended = command("run", "--config", str(tmp_path / "empty.json"), "q")
+    assert ended.code == 2 and "empty.json: it is empty" in ended.err
+
+
 def test_a_header_without_a_colon_is_not_repeated_in_the_message(canary: Canary) -> None:
     with pytest.raises(UsageError, match="--header: expected 'Name: value'"):
         options.headers(_parsed("--header", canary.secret("header")))
@@ -160,7 +193,7 @@ def test_a_failure_of_our_own_keeps_its_traceback() -> None:
     ("arguments", "words"),
     [
         (("run", URL), "expected URL QUERY"),
-        (("run", URL, ""), "expected URL QUERY"),
+        (("run", URL, ""), "the query is empty"),
         (("run", URL, "two", "words"), "expected URL QUERY"),
         (("run", "a query", URL), "not an http or https address"),
         (("run", "ftp://host/mcp", "query"), "not an http or https address"),

@@ -65,6 +65,11 @@ def test_links_lead_somewhere(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _names())
+def test_no_document_holds_a_control_character(name: str) -> None:
+    assert not re.findall(r"[\x00-\x09\x0b-\x1f\x7f]", (ROOT / name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", _names())
 def test_no_document_names_a_place_of_one_machine(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert not re.search(r"(?<![\w.])/(?:root|tmp|work|home/\w+|Users/\w+)/", text)

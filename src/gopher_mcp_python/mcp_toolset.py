@@ -79,7 +79,7 @@ class McpToolset:
         elicitation_timeout: limit for one answer, in seconds, then it is "cancel"; None: none.
         timeout: limit for a call, in seconds; None: none. Time in which a person is asked does not count.
         protocol: "auto": what each tool needs (see the module `toolset.toolset`); "handshake" or "2026-07-28".
-        roots: a folder or a file:// address, or several, that the server is told of; none: nothing is declared.
+        roots: a folder or a ``file://`` address, or several, that the server is told of; none: nothing is declared.
         oauth: signing in to the server itself, where it demands a token: options as of GopherAgent; False: never.
         headers: sent with every request to a URL.
         person: who is asked, any hashable: one prompt at a time for each person, first come first served, also over

@@ -171,9 +171,14 @@ def headers(args: argparse.Namespace) -> dict[str, str]:
     return found
 
 
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,60}")
+
+
 def variable(name: str, option: str) -> str:
     """The value of an environment variable that an option names."""
     value = os.environ.get(name)
+    if not value and not _VARIABLE.fullmatch(name):  # perhaps the secret itself, which nobody should see
+        raise UsageError(f"{option} takes the name of a variable, and none of that name is set")
     if not value:
         raise UsageError(f"{option}: the variable {name!r} is not set")
     return keep_out(value)

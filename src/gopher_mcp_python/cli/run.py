@@ -128,13 +128,28 @@ def _target(args: argparse.Namespace) -> tuple[Callable[[Any], Any], str, str]:
     url = args.words[0]
     if not url.lower().startswith(("http://", "https://")):
         raise UsageError(f"{url!r} is not an http or https address; the order is: URL, then the query")
-    host = safe_line(urlsplit(url).hostname or "the server")
-    return partial(GopherAgent.create_with_url, args.provider, model, url), host, query
+    return partial(GopherAgent.create_with_url, args.provider, model, url), _host(url), query
+
+
+def _host(url: str) -> str:
+    """The host of a server's address, for people. Raises UsageError, without the address: it may hold a password."""
+    try:
+        parts = urlsplit(url)
+        known = parts.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        raise UsageError("the address can't be read: a port is 1 to 65535, and an IPv6 host stands in brackets")
+    if not parts.hostname:
+        raise UsageError("the address has no host")
+    return safe_line(parts.hostname)
 
 
 def _query(args: argparse.Namespace, expected: int) -> str:
     """The last word; `expected` words must be there."""
-    if len(args.words) != expected or not args.words[-1].strip():
+    if len(args.words) == expected and not args.words[-1].strip():
+        raise UsageError("the query is empty")
+    if len(args.words) != expected:
         form = "URL QUERY" if expected == 2 else "QUERY"
         raise UsageError(f"expected {form}, found {len(args.words)} words (put the query in quotes)")
     return str(args.words[-1])
@@ -145,11 +160,16 @@ def _api_key(args: argparse.Namespace) -> str:
 
 
 def _read(name: str) -> str:
-    if name == "-":
-        return sys.stdin.read()
+    """The text of --config. Raises UsageError where there is none."""
     try:
-        return Path(os.path.expanduser(name)).read_text(encoding="utf-8")
+        if name != "-":
+            text = Path(os.path.expanduser(name)).read_text(encoding="utf-8")
+        else:
+            text = sys.stdin.read() if sys.stdin is not None else ""
     except OSError as error:
         raise UsageError(f"--config {name}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"--config {name}: it is no text (UTF-8)") from None
+    if not text.strip():
+        raise UsageError(f"--config {name}: {'nothing came from standard input' if name == '-' else 'it is empty'}")
+    return text
