@@ -11,6 +11,8 @@ is loaded when it is first used.
 
 from __future__ import annotations
 
+from .lazily import names_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .agent import GopherAgent
@@ -99,49 +101,50 @@ __all__ = [
     "non_blocking",
 ]
 
-#: Where each public name lives; read by __getattr__ and by nothing else.
-_HOMES = {
-    "agent": ("GopherAgent",),
-    "config": ("GopherAgentConfig", "GopherAgentConfigBuilder"),
-    "diagnostics": ("diagnose",),
-    "elicitation": (
-        "GopherAgentElicitationAction",
-        "GopherAgentElicitationHandler",
-        "GopherAgentElicitationOptions",
-        "GopherAgentElicitationRequest",
-        "GopherAgentElicitationResponse",
-        "non_blocking",
-    ),
-    "errors": (
-        "AgentError",
-        "ApiKeyError",
-        "ConnectionError",
-        "ElicitationWarning",
-        "NativeMismatchWarning",
-        "TimeoutError",
-        "UnsafeUrlError",
-    ),
-    "events": ("GopherAgentEvent",),
-    "handlers.chain": ("HandlerChain",),
-    "integrations.callback": ("elicitation_callback",),
-    "mcp_toolset": ("McpTool", "McpToolset"),
-    "oauth.filestore": ("FileTokenStore",),
-    "oauth.keyring_store": ("KeyringTokenStore",),
-    "oauth.errors": ("SignInError",),
-    "oauth.stores": ("MemoryTokenStore", "TokenStoreError"),
-    "policy": ("ElicitationPolicy",),
-    "result": ("AgentResult", "AgentResultBuilder", "AgentResultStatus"),
-    "runtime_options": (
-        "GopherAgentCreateOptions",
-        "GopherAgentOAuthOptions",
-        "GopherAgentRuntimeOptions",
-        "GopherAgentTokenRecord",
-        "GopherAgentTokenStore",
-    ),
-    "server_config": ("ServerConfig", "ServerConfigRoute"),
-    "streaming": ("GopherAgentAsyncStream", "GopherAgentStream"),
-}
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_get, _known = names_of(
+    __name__,
+    {
+        "agent": ("GopherAgent",),
+        "config": ("GopherAgentConfig", "GopherAgentConfigBuilder"),
+        "diagnostics": ("diagnose",),
+        "elicitation": (
+            "GopherAgentElicitationAction",
+            "GopherAgentElicitationHandler",
+            "GopherAgentElicitationOptions",
+            "GopherAgentElicitationRequest",
+            "GopherAgentElicitationResponse",
+            "non_blocking",
+        ),
+        "errors": (
+            "AgentError",
+            "ApiKeyError",
+            "ConnectionError",
+            "ElicitationWarning",
+            "NativeMismatchWarning",
+            "TimeoutError",
+            "UnsafeUrlError",
+        ),
+        "events": ("GopherAgentEvent",),
+        "handlers.chain": ("HandlerChain",),
+        "integrations.callback": ("elicitation_callback",),
+        "mcp_toolset": ("McpTool", "McpToolset"),
+        "oauth.filestore": ("FileTokenStore",),
+        "oauth.keyring_store": ("KeyringTokenStore",),
+        "oauth.errors": ("SignInError",),
+        "oauth.stores": ("MemoryTokenStore", "TokenStoreError"),
+        "policy": ("ElicitationPolicy",),
+        "result": ("AgentResult", "AgentResultBuilder", "AgentResultStatus"),
+        "runtime_options": (
+            "GopherAgentCreateOptions",
+            "GopherAgentOAuthOptions",
+            "GopherAgentRuntimeOptions",
+            "GopherAgentTokenRecord",
+            "GopherAgentTokenStore",
+        ),
+        "server_config": ("ServerConfig", "ServerConfigRoute"),
+        "streaming": ("GopherAgentAsyncStream", "GopherAgentStream"),
+    },
+)
 #: Modules that the published package imports with itself, so that `gopher_mcp_python.agent` works without an import.
 _MODULES = frozenset(
     {
@@ -159,20 +162,15 @@ _MODULES = frozenset(
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
     if name in _MODULES:
+        from importlib import import_module
+
         return import_module(f"{__name__}.{name}")
-    module = _HOME_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
+    return _get(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted({*_known(), *_MODULES})
 
 
 def _say_mismatch() -> None:

@@ -10,7 +10,9 @@ Every name below is loaded when it is first used.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from ..lazily import names_of
+
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time that importing typing takes
 if TYPE_CHECKING:
     from ..handlers.store import StoreElicitationHandler
     from .aio import AsyncStore
@@ -81,7 +83,7 @@ __all__ = [
     "validate_response",
 ]
 
-_HOMES = {
+__getattr__, __dir__ = names_of(__name__, {
     ".handlers.store": ("StoreElicitationHandler",),
     "aio": ("AsyncStore",),
     "anchors": ("FileAnchor", "UrlAnchor"),
@@ -100,20 +102,4 @@ _HOMES = {
     "postgres": ("PostgresBackend",),
     "responses": ("response_schema", "validate_response"),
     "sqlite": ("SqliteBackend",),
-}  # fmt: skip
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    from importlib import import_module
-
-    module = _HOME_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{module}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+})  # fmt: skip
