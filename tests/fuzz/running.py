@@ -76,6 +76,7 @@ def run(name: str, seconds: int, c_folder: Path | None = None, *, options: tuple
         *command_of(name, c_folder),
         f"-max_total_time={seconds}",
         f"-timeout={_ONE_INPUT_S}",
+        f"-report_slow_units={_ONE_INPUT_S}",  # its 10 s are soon over where others use the processor
         f"-artifact_prefix={findings / name}-",
         "-print_final_stats=1",
         *([f"-dict={words}"] if words.exists() else []),
