@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+import gopher_mcp_python
+
 pytestmark = pytest.mark.source_tree
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -138,7 +140,7 @@ def _functions(made: type) -> Iterator[tuple[str, Any]]:
 def _is_written(function: Any) -> bool:
     """Whether somebody wrote it: what `dataclass` or `Protocol` makes has no file, or another one."""
     code = getattr(inspect.unwrap(function), "__code__", None) if inspect.isfunction(function) else None
-    return code is not None and Path(code.co_filename).is_relative_to(SOURCE)
+    return code is not None and Path(code.co_filename).is_relative_to(Path(gopher_mcp_python.__file__).parent)
 
 
 def _raised(function: Any) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,7 +118,10 @@ def test_without_a_terminal_the_store_is_asked(no_terminal: None, caplog: pytest
         lone = ask(HandlerChain(store=elsewhere), form())
     assert (lone.code, lone.content) == (ACCEPT, {"name": "Ada"})
     (text,) = [message for message in caplog.messages if "asked by" in message]
-    assert text.startswith("elicitation asked by: store (qt: the program does not use PySide6; notebook: ")
+    # What other tests of this process have imported decides why it is no window.
+    assert re.match(
+        r"elicitation asked by: store \(qt: the program (does not use PySide6|has no QApp.*); notebook: ", text
+    )
     assert "terminal: there is no terminal" in text
 
 

@@ -99,7 +99,7 @@ def test_an_import_that_fails_for_another_reason_is_left_alone(
 def test_the_document_of_frameworks_is_python() -> None:
     """Its pieces need frameworks, which tests/support/frameworks runs; here they are read."""
     text = (children.ROOT / "docs" / "frameworks.md").read_text(encoding="utf-8")
-    pieces = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    pieces = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert len(pieces) >= 8
     for piece in pieces:
         compile(piece, "frameworks.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

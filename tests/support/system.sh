@@ -24,6 +24,8 @@ command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2
 ls /usr/lib/*/libpq.so.5 /usr/lib/libpq.so.5 2>/dev/null | grep -q . || wanted="$wanted libpq5"
 # A library that the vendor brings an old copy of: the tests open the machine's own beside it.
 ls /usr/lib/*/libcurl.so.4 /usr/lib/libcurl.so.4 2>/dev/null | grep -q . || wanted="$wanted libcurl4"
+# What one old version of the vendor's needs.
+ls /usr/lib/*/libevent-2.1.so.7 /usr/lib/libevent-2.1.so.7 2>/dev/null | grep -q . || wanted="$wanted libevent-2.1-7"
 [ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || [ -f /usr/share/keyrings/ubuntu-archive-keyring.gpg ] ||
     wanted="$wanted debian-archive-keyring"
 # Ubuntu's chromium is a snap, which apt-get alone does not install; there the one test with a real browser is skipped.
